@@ -1,0 +1,200 @@
+"""The one backend: what the mathematics needs from NumPy arrays and torch tensors alike.
+
+Everything above works on "arrays" and calls these functions; NumPy goes to LAPACK, torch to wherever its tensor lives.
+Sums and solves are float64 throughout.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gramfold import blas
+from gramfold.errors import GramfoldError
+
+Array: TypeAlias = Any
+"""A NumPy array or a torch tensor."""
+
+BLOCK_BYTES = 32 * 2**20
+"""How much of a feature matrix is promoted to float64 at a time."""
+
+
+def is_torch(array: Array) -> bool:
+    return type(array).__module__.partition(".")[0] == "torch"
+
+
+def float64(array: Array) -> Array:
+    """The array in float64, on the device where it is; not copied if it already is that."""
+    if is_torch(array):
+        import torch
+
+        return array.to(torch.float64)
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def to_numpy(array: Array) -> np.ndarray:
+    return array.detach().cpu().numpy() if is_torch(array) else np.asarray(array)
+
+
+def to_device(array: Array, device: str) -> Array:
+    """The array where the work is to be done: NumPy for "cpu", a torch tensor for any other device."""
+    if device == "cpu":
+        return to_numpy(array)
+    import torch
+
+    return array.to(device) if is_torch(array) else torch.as_tensor(np.ascontiguousarray(array), device=device)
+
+
+def check_device(device: str) -> None:
+    """Raise, with a word on what to do, unless work can be sent to `device`."""
+    if device == "cpu":
+        return
+    try:
+        import torch
+    except ImportError:
+        raise GramfoldError(f"device {device!r} needs PyTorch: install gramfold[torch], or use device 'cpu'") from None
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise GramfoldError(f"device {device!r} is not usable here ({reason}); use device 'cpu'") from None
+
+
+def like(values: Array, other: Array) -> Array:
+    """`values` as an array of `other`'s kind, on its device, keeping its own dtype."""
+    if is_torch(other):
+        import torch
+
+        return torch.as_tensor(values, device=other.device)
+    return to_numpy(values)
+
+
+def zeros(shape: tuple[int, ...], other: Array) -> Array:
+    """float64 zeros of `other`'s kind."""
+    if is_torch(other):
+        import torch
+
+        return torch.zeros(shape, dtype=torch.float64, device=other.device)
+    return np.zeros(shape)
+
+
+def copy(array: Array) -> Array:
+    return array.clone() if is_torch(array) else array.copy()
+
+
+def concatenate(parts: list[Array], axis: int = 0) -> Array:
+    if len(parts) == 1:
+        return parts[0]
+    if is_torch(parts[0]):
+        import torch
+
+        return torch.cat(parts, dim=axis)
+    return np.concatenate(parts, axis=axis)
+
+
+def one_hot(codes: Array, classes: int, other: Array) -> Array:
+    """float64 indicator rows of `other`'s kind."""
+    out = zeros((len(codes), classes), other)
+    out[like(np.arange(len(codes)), other), like(codes, other)] = 1.0
+    return out
+
+
+def all_finite(array: Array) -> bool:
+    if is_torch(array):
+        return bool(array.isfinite().all())
+    return bool(np.isfinite(array).all())
+
+
+def blocks(rows: int, width: int) -> list[slice]:
+    """Slices that cut `rows` rows of `width` float64 numbers into pieces of about BLOCK_BYTES."""
+    step = max(1, BLOCK_BYTES // (8 * max(width, 1)))
+    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+# --- symmetric matrices: the lower triangle is the truth ---
+
+
+def add_gram(total: Array, rows: Array) -> None:
+    """total += rows'rows, in place; only the lower triangle of `total` is certain to be updated."""
+    if is_torch(total):
+        total.addmm_(rows.T, rows)
+    else:
+        blas.add_gram(total, np.ascontiguousarray(rows))
+
+
+def gram(rows: Array) -> Array:
+    """rows'rows, lower triangle certain."""
+    total = zeros((rows.shape[1], rows.shape[1]), rows)
+    add_gram(total, rows)
+    return total
+
+
+def outer_gram(rows: Array) -> Array:
+    """rows rows', lower triangle certain."""
+    if is_torch(rows):
+        return rows @ rows.T
+    if not rows.flags.c_contiguous and rows.T.flags.c_contiguous:
+        return gram(rows.T)
+    total = np.zeros((len(rows), len(rows)))
+    blas.add_gram(total, np.ascontiguousarray(rows), outer=True)
+    return total
+
+
+def mirror(lower: Array) -> None:
+    """Copy the lower triangle onto the upper one, in place."""
+    if is_torch(lower):
+        lower.copy_(lower.tril() + lower.tril(-1).T)
+    else:
+        for block in blocks(len(lower), len(lower)):
+            upper = lower[: block.start, block]
+            upper[...] = lower[block, : block.start].T
+            square = lower[block, block]
+            square[...] = np.tril(square) + np.tril(square, -1).T
+
+
+def add_to_diagonal(matrix: Array, value: Array | float) -> None:
+    diagonal = matrix.diagonal() if is_torch(matrix) else np.einsum("ii->i", matrix)
+    diagonal += value
+
+
+def cholesky(matrix: Array) -> Array | None:
+    """The lower factor L (its upper triangle is zero), reading only the lower triangle; None if not positive definite."""
+    if is_torch(matrix):
+        import torch
+
+        factor, info = torch.linalg.cholesky_ex(matrix)
+        return None if int(info) else factor
+    factor = np.tril(matrix)
+    return factor if blas.cholesky_inplace(factor) else None
+
+
+def solve_lower(lower: Array, right: Array, transposed: bool = False) -> Array:
+    """L^-1 right, or L'^-1 right."""
+    if is_torch(lower):
+        import torch
+
+        return torch.linalg.solve_triangular(lower.T if transposed else lower, right, upper=transposed)
+    solution = np.array(right, dtype=np.float64, order="C")
+    blas.solve_lower_inplace(lower, solution, transposed)
+    return solution
+
+
+def eigh(matrix: Array) -> tuple[Array, Array]:
+    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix given by its lower triangle."""
+    if is_torch(matrix):
+        import torch
+
+        values, vectors = torch.linalg.eigh(matrix)
+    else:
+        values, vectors = np.linalg.eigh(matrix)
+    return values, vectors
+
+
+def qr(rows: Array) -> tuple[Array, Array]:
+    """Reduced Q and R."""
+    if is_torch(rows):
+        import torch
+
+        q, r = torch.linalg.qr(rows)
+    else:
+        q, r = np.linalg.qr(rows)
+    return q, r

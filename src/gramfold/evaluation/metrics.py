@@ -1,0 +1,54 @@
+"""Accuracy of one head on one test split, and how clients' figures are summed up."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gramfold.arrays import to_numpy
+from gramfold.evaluation.calibration import Calibration
+from gramfold.federation import Samples
+from gramfold.heads import Head, softmax
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A head on n samples: for classes how many were right, for regression the summed squared error."""
+
+    n: int
+    right: int = 0
+    squared_error: float = 0.0
+    calibration: Calibration | None = None
+
+    @property
+    def accuracy(self) -> float | None:
+        return self.right / self.n if self.n else None
+
+    @property
+    def rmse(self) -> float | None:
+        return float(np.sqrt(self.squared_error / self.n)) if self.n else None
+
+
+def score_head(head: Head, samples: Samples) -> Scored:
+    """How a head does on samples."""
+    if not samples.n:
+        return Scored(0)
+    scores, targets = to_numpy(head.scores(samples.inputs)), to_numpy(samples.targets)
+    if head.labels is None:
+        return Scored(samples.n, squared_error=float(((scores - targets) ** 2).sum()))
+    calibration = Calibration.of(softmax(scores), targets) if head.probabilistic else None
+    return Scored(samples.n, int((scores.argmax(1) == targets).sum()), calibration=calibration)
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The unweighted mean over clients; None where there are none."""
+    return float(np.mean(values)) if len(values) else None
+
+
+def weighted_mean(values: Sequence[float], weights: Sequence[int]) -> float | None:
+    return float(np.average(values, weights=weights)) if sum(weights) else None
+
+
+def worst_decile(values: Sequence[float]) -> float | None:
+    """The mean of the worst tenth of the clients (at least one)."""
+    return float(np.mean(np.sort(values)[: max(1, len(values) // 10)])) if len(values) else None

@@ -1,0 +1,10 @@
+"""Maps after the backbone, drawn from a seed and identical everywhere."""
+
+from gramfold.features.base import DrawnMap, FeatureMap, draw, draw_described
+from gramfold.features.maps import ACTIVATIONS, Bias, Fourier, Linear, Normalize, Nystroem, Projection
+from gramfold.features.stack import Chain, Concat, parse
+
+__all__ = [
+    "ACTIVATIONS", "Bias", "Chain", "Concat", "DrawnMap", "FeatureMap", "Fourier", "Linear", "Normalize", "Nystroem",
+    "Projection", "draw", "draw_described", "parse",
+]  # fmt: skip

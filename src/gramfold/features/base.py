@@ -1,0 +1,104 @@
+"""What a feature map is: a small description, and what it becomes once drawn for a given input size and seed."""
+
+import functools
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gramfold import arrays, stopwatch
+from gramfold.arrays import Array
+from gramfold.errors import GramfoldError
+
+Function = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class FeatureMap(ABC):
+    """The description of a map; `draw` makes it concrete. Subclasses register themselves under their name."""
+
+    kinds: ClassVar[dict[str, type["FeatureMap"]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        FeatureMap.kinds[cls.__name__.lower()] = cls
+
+    @abstractmethod
+    def width(self, inputs: int) -> int:
+        """How many features it gives for `inputs` numbers."""
+
+    @abstractmethod
+    def function(self, inputs: int, seed: int, name: str) -> Function:
+        """The map on float64 rows. `name` is its place in a stack: equal maps at different places differ."""
+
+    def describe(self) -> dict[str, Any]:
+        """A small dict from which `from_description` makes an equal map."""
+        return {"kind": type(self).__name__.lower(), **asdict(self)}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> "FeatureMap":
+        return cls(**fields)
+
+    @staticmethod
+    def from_description(description: Mapping[str, Any]) -> "FeatureMap":
+        fields = dict(description)
+        kind = FeatureMap.kinds.get(fields.pop("kind", None) or "")
+        if kind is None:
+            raise GramfoldError(f"unknown feature map {description.get('kind')!r}; known: {', '.join(sorted(FeatureMap.kinds))}")
+        try:
+            return kind.from_fields(fields)
+        except TypeError as error:
+            raise GramfoldError(f"feature map {description.get('kind')!r}: {error}") from None
+
+
+class DrawnMap:
+    """A map ready for use: callable on rows, with its output size, its description and the fingerprint of that."""
+
+    def __init__(self, description: Mapping[str, Any]) -> None:
+        self.description = dict(description)
+        spec = FeatureMap.from_description(self.description["map"])
+        self.inputs: int = self.description["inputs"]
+        self.dim = spec.width(self.inputs)
+        canonical = json.dumps(self.description, sort_keys=True)
+        self.fingerprint = hashlib.sha256(canonical.encode()).hexdigest()[:16]
+        self._function = spec.function(self.inputs, self.description["seed"], self.description["name"])
+
+    def __call__(self, inputs: Array) -> Array:
+        """float64 features (n x dim) of rows (n x inputs), of the same kind and on the same device."""
+        if inputs.ndim != 2 or inputs.shape[1] != self.inputs:
+            raise GramfoldError(f"expected rows of {self.inputs} numbers, got an array of shape {tuple(inputs.shape)}")
+        with stopwatch.phase("features"):
+            return self._function(arrays.float64(inputs))
+
+
+def draw(spec: FeatureMap, inputs: int, seed: int, name: str = "features") -> DrawnMap:
+    """The map for rows of `inputs` numbers: the same on every machine and in every order for one seed and name."""
+    return draw_described({"map": spec.describe(), "inputs": inputs, "seed": seed, "name": name})
+
+
+def draw_described(description: Mapping[str, Any]) -> DrawnMap:
+    """The map that a DrawnMap's `description` tells of."""
+    return _draw_canonical(json.dumps(dict(description), sort_keys=True))
+
+
+@functools.lru_cache(maxsize=16)  # heads by the hundred share one map; its matrices are drawn once
+def _draw_canonical(canonical: str) -> DrawnMap:
+    return DrawnMap(json.loads(canonical))
+
+
+def constant(matrix: np.ndarray) -> Function:
+    """A function that gives the matrix as an array of its argument's kind, moved there once."""
+    moved: dict[str, Array] = {}
+
+    def on(other: Array) -> Array:
+        if not arrays.is_torch(other):
+            return matrix
+        device = str(other.device)
+        if device not in moved:
+            moved[device] = arrays.like(matrix, other)
+        return moved[device]
+
+    return on

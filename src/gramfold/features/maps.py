@@ -1,0 +1,173 @@
+"""The single maps. Random ones take their numbers from a frozen stream, so they agree on every machine."""
+
+import base64
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import erf, expit
+
+from gramfold import arrays, seeds
+from gramfold.arrays import Array
+from gramfold.errors import GramfoldError
+from gramfold.features.base import FeatureMap, Function, constant
+
+
+@dataclass(frozen=True)
+class Linear(FeatureMap):
+    """The inputs themselves."""
+
+    def width(self, inputs: int) -> int:
+        return inputs
+
+    def function(self, inputs: int, seed: int, name: str) -> Function:
+        return lambda rows: rows
+
+
+@dataclass(frozen=True)
+class Bias(FeatureMap):
+    """A constant one, so that a linear head has an intercept."""
+
+    def width(self, inputs: int) -> int:
+        return 1
+
+    def function(self, inputs: int, seed: int, name: str) -> Function:
+        return lambda rows: arrays.zeros((len(rows), 1), rows) + 1.0
+
+
+@dataclass(frozen=True)
+class Normalize(FeatureMap):
+    """Every sample scaled to length sqrt(d): no means to exchange, and as accurate as global standardising."""
+
+    def width(self, inputs: int) -> int:
+        return inputs
+
+    def function(self, inputs: int, seed: int, name: str) -> Function:
+        def normalize(rows: Array) -> Array:
+            lengths = (rows**2).sum(1) ** 0.5
+            lengths = lengths + (lengths == 0)  # an all-zero sample stays zero
+            return rows * (math.sqrt(inputs) / lengths)[:, None]
+
+        return normalize
+
+
+def _torch_or_numpy(name: str, on_numpy: Function) -> Function:
+    def activation(x: Array) -> Array:
+        if arrays.is_torch(x):
+            from torch.nn import functional
+
+            on_torch: Function = getattr(functional, name)
+            return on_torch(x)
+        return on_numpy(x)
+
+    return activation
+
+
+ACTIVATIONS: dict[str, Function] = {
+    "identity": lambda x: x,
+    "relu": _torch_or_numpy("relu", lambda x: np.maximum(x, 0)),
+    "hardswish": _torch_or_numpy("hardswish", lambda x: x * np.clip(x + 3, 0, 6) / 6),
+    "tanh": _torch_or_numpy("tanh", np.tanh),
+    "sigmoid": _torch_or_numpy("sigmoid", expit),
+    "gelu": _torch_or_numpy("gelu", lambda x: x * 0.5 * (1 + erf(x / math.sqrt(2)))),
+    "leakyrelu": _torch_or_numpy("leaky_relu", lambda x: np.where(x >= 0, x, 0.01 * x)),
+    "softshrink": _torch_or_numpy("softshrink", lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.5, 0)),
+}
+"""The eight of APFL's study, with torch's definitions."""
+
+
+@dataclass(frozen=True)
+class Projection(FeatureMap):
+    """act(z A), A ~ N(0, 1/d): APFL's random streams."""
+
+    dim: int
+    activation: str = "relu"
+
+    def __post_init__(self) -> None:
+        _check_dim(self.dim)
+        if self.activation not in ACTIVATIONS:
+            raise GramfoldError(f"unknown activation {self.activation!r}; known: {', '.join(ACTIVATIONS)}")
+
+    def width(self, inputs: int) -> int:
+        return self.dim
+
+    def function(self, inputs: int, seed: int, name: str) -> Function:
+        matrix = seeds.frozen(seed, f"{name}/projection").standard_normal((inputs, self.dim)) / math.sqrt(inputs)
+        on, activation = constant(matrix), ACTIVATIONS[self.activation]
+        return lambda rows: activation(rows @ on(rows))
+
+
+@dataclass(frozen=True)
+class Fourier(FeatureMap):
+    """cos(z Omega + b), Omega ~ N(0, scale^2/d): random features of the Gaussian kernel on inputs of length sqrt(d)."""
+
+    dim: int
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_dim(self.dim)
+        if not self.scale > 0:
+            raise GramfoldError(f"the scale of a Fourier map must be positive, got {self.scale}")
+
+    def width(self, inputs: int) -> int:
+        return self.dim
+
+    def function(self, inputs: int, seed: int, name: str) -> Function:
+        stream = seeds.frozen(seed, f"{name}/fourier")
+        frequencies = constant(stream.standard_normal((inputs, self.dim)) * (self.scale / math.sqrt(inputs)))
+        phases = constant(stream.uniform(0, 2 * math.pi, self.dim))
+
+        def cosine(rows: Array) -> Array:
+            angles = rows @ frequencies(rows)
+            angles += phases(rows)
+            if arrays.is_torch(angles):
+                return angles.cos_()
+            return np.cos(angles, out=angles)
+
+        return cosine
+
+
+@dataclass(frozen=True)
+class Nystroem(FeatureMap):
+    """k(z, landmarks) k(landmarks, landmarks)^-1/2 for the Gaussian kernel exp(-gamma |z - z'|^2 / d), landmarks given."""
+
+    landmarks: np.ndarray = field(repr=False)
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.landmarks.ndim != 2 or not np.isfinite(self.landmarks).all():
+            raise GramfoldError("Nystroem landmarks must be a finite l x d array")
+
+    def width(self, inputs: int) -> int:
+        return len(self.landmarks)
+
+    def describe(self) -> dict[str, Any]:
+        packed = base64.b64encode(np.ascontiguousarray(self.landmarks, dtype="<f8").tobytes()).decode()
+        return {"kind": "nystroem", "landmarks": packed, "count": len(self.landmarks), "gamma": self.gamma}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> "Nystroem":
+        landmarks = np.frombuffer(base64.b64decode(fields["landmarks"]), dtype="<f8").reshape(fields["count"], -1)
+        return cls(landmarks, fields["gamma"])
+
+    def function(self, inputs: int, seed: int, name: str) -> Function:
+        if self.landmarks.shape[1] != inputs:
+            raise GramfoldError(f"landmarks have {self.landmarks.shape[1]} numbers, the inputs {inputs}")
+        landmarks = constant(self.landmarks)
+
+        def similarity(rows: Array) -> Array:
+            points = landmarks(rows)
+            distance = (rows**2).sum(1)[:, None] + (points**2).sum(1)[None, :] - 2 * rows @ points.T
+            exponent = (-self.gamma / inputs) * (distance * (distance > 0))
+            return exponent.exp() if arrays.is_torch(rows) else np.exp(exponent)
+
+        values, vectors = np.linalg.eigh(similarity(self.landmarks))
+        root = (vectors * np.maximum(values, 1e-12 * values.max()) ** -0.5) @ vectors.T
+        whiten = constant(root)
+        return lambda rows: similarity(rows) @ whiten(rows)
+
+
+def _check_dim(dim: int) -> None:
+    if dim < 1:
+        raise GramfoldError(f"a feature map needs at least one output, got {dim}")

@@ -1,0 +1,100 @@
+"""Maps one after another, maps side by side, and the short way to write both."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gramfold.arrays import Array, concatenate
+from gramfold.errors import GramfoldError
+from gramfold.features.base import FeatureMap, Function
+from gramfold.features.maps import ACTIVATIONS, Bias, Fourier, Linear, Normalize, Projection
+
+
+@dataclass(frozen=True)
+class _Stack(FeatureMap):
+    parts: Sequence[FeatureMap]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.parts))
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": type(self).__name__.lower(), "parts": [part.describe() for part in self.parts]}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> "FeatureMap":
+        return cls([FeatureMap.from_description(part) for part in fields["parts"]])
+
+
+@dataclass(frozen=True)
+class Chain(_Stack):
+    """One map after another."""
+
+    def width(self, inputs: int) -> int:
+        for part in self.parts:
+            inputs = part.width(inputs)
+        return inputs
+
+    def function(self, inputs: int, seed: int, name: str) -> Function:
+        steps = []
+        for i, part in enumerate(self.parts):
+            steps.append(part.function(inputs, seed, f"{name}/{i}"))
+            inputs = part.width(inputs)
+
+        def chained(rows: Array) -> Array:
+            for step in steps:
+                rows = step(rows)
+            return rows
+
+        return chained
+
+
+@dataclass(frozen=True)
+class Concat(_Stack):
+    """Maps of the same input, side by side."""
+
+    def width(self, inputs: int) -> int:
+        return sum(part.width(inputs) for part in self.parts)
+
+    def function(self, inputs: int, seed: int, name: str) -> Function:
+        steps = [part.function(inputs, seed, f"{name}/{i}") for i, part in enumerate(self.parts)]
+        return lambda rows: concatenate([step(rows) for step in steps], axis=1)
+
+
+def parse(text: str) -> FeatureMap:
+    """A map written as terms joined by `+`, over normalised inputs: "bias+linear", "bias+linear+fourier:4096:0.8", "relu:1024".
+
+    Terms: `linear`, `bias`, `fourier:DIM[:SCALE]`, `ACTIVATION:DIM`. A leading `raw+` leaves the inputs as they are.
+
+    >>> parse("bias+linear").width(64)
+    65
+    """
+    terms = [term.strip() for term in text.split("+")]
+    raw = terms[0] == "raw"
+    parts = [_term(term) for term in (terms[1:] if raw else terms)]
+    if not parts:
+        raise GramfoldError("feature map 'raw' names no term; write for example 'raw+bias+linear'")
+    joined = parts[0] if len(parts) == 1 else Concat(parts)
+    return joined if raw else Chain([Normalize(), joined])
+
+
+def _term(term: str) -> FeatureMap:
+    name, *arguments = term.split(":")
+    try:
+        match name, arguments:
+            case "linear", []:
+                return Linear()
+            case "bias", []:
+                return Bias()
+            case "fourier", [dim]:
+                return Fourier(int(dim))
+            case "fourier", [dim, scale]:
+                return Fourier(int(dim), float(scale))
+            case activation, [dim] if activation in ACTIVATIONS:
+                return Projection(int(dim), activation)
+    except ValueError as error:
+        if isinstance(error, GramfoldError):
+            raise
+    raise GramfoldError(
+        f"cannot read feature map term {term!r}; use linear, bias, fourier:DIM, fourier:DIM:SCALE, or one of "
+        f"{', '.join(ACTIVATIONS)} with :DIM"
+    )

@@ -1,0 +1,116 @@
+"""Labelled data from a file or from scikit-learn's embedded digits."""
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gramfold.errors import GramfoldError
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Inputs and targets, with what a file may add: which rows are for training, and whose they are."""
+
+    name: str
+    inputs: np.ndarray
+    targets: np.ndarray
+    """Class codes (n), or continuous values (n x outputs) where `labels` is None."""
+    labels: tuple[int | str, ...] | None
+    train: np.ndarray | None = None
+    client: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        n = len(self.inputs)
+        targets = self.targets[..., 0] if self.labels is None else self.targets
+        for what, array in (("labels", targets), ("train", self.train), ("client", self.client)):
+            if array is not None and array.shape != (n,):
+                raise GramfoldError(f"{self.name}: `{what}` has shape {array.shape}, but there are {n} samples")
+        if self.inputs.ndim not in (2, 4):
+            raise GramfoldError(f"{self.name}: expected features (n x d) or images (n x H x W x 3), got {self.inputs.shape}")
+        if self.labels is not None and len(np.unique(self.targets)) < 2:
+            raise GramfoldError(f"{self.name}: all labels are the same class; classification needs at least two")
+        for start in range(0, n, 4096):
+            block = self.inputs[start : start + 4096]
+            if block.dtype.kind == "f" and not np.isfinite(block).all():
+                row = start + int(np.flatnonzero(~np.isfinite(block.reshape(len(block), -1)).all(1))[0])
+                raise GramfoldError(f"{self.name}: sample {row} has NaN or infinite values; remove or impute them")
+
+    @property
+    def codes(self) -> np.ndarray:
+        """Class codes; for regression everybody is of one class."""
+        return self.targets if self.labels is not None else np.zeros(len(self.targets), dtype=np.int64)
+
+    @property
+    def outputs(self) -> int:
+        return len(self.labels) if self.labels is not None else self.targets.shape[1]
+
+
+def encode(labels: np.ndarray, where: str) -> tuple[np.ndarray, tuple[int | str, ...]]:
+    """Class codes 0..C-1 and the labels they stand for, in sorted order."""
+    labels = np.asarray(labels)
+    if labels.dtype.kind == "f":
+        if not np.isfinite(labels).all() or (labels != np.rint(labels)).any():
+            raise GramfoldError(f"{where}: labels must be class numbers or names, found fractions or NaN")
+        labels = labels.astype(np.int64)
+    if labels.dtype.kind not in "iubUS":
+        raise GramfoldError(f"{where}: labels must be class numbers or names, got dtype {labels.dtype}")
+    known, codes = np.unique(labels, return_inverse=True)
+    names = known.astype(str) if known.dtype.kind in "US" else known.astype(int)
+    return codes.reshape(labels.shape), tuple(names.tolist())
+
+
+def digits() -> Dataset:
+    """scikit-learn's 1797 handwritten digits, 8 x 8 pixels, as 64 features."""
+    from sklearn.datasets import load_digits
+
+    inputs, codes = load_digits(return_X_y=True)
+    return Dataset("digits", inputs.astype(np.float32), codes.astype(np.int64), tuple(range(10)))
+
+
+def load_npz(path: str | Path) -> Dataset:
+    """An .npz file: `features` (n x d) or `images` (n x H x W x 3, uint8), `labels` (n), and optionally `train` (n, bool),
+    `client` (n, names) and `classes` (C names, labels then being 0..C-1)."""
+    path = Path(path)
+    if not path.is_file():
+        raise GramfoldError(f"no such data file: {path}")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            content = {key: file[key] for key in file.files}
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise GramfoldError(f"{path} is not a readable .npz file: {error}") from None
+    name = path.name
+    kinds = [key for key in ("features", "images") if key in content]
+    if len(kinds) != 1 or "labels" not in content:
+        raise GramfoldError(f"{name}: needs `labels` and either `features` or `images`; found {', '.join(content) or 'nothing'}")
+    inputs = content[kinds[0]]
+    if inputs.dtype.kind not in "fiub":
+        raise GramfoldError(f"{name}: `{kinds[0]}` must be numbers, got dtype {inputs.dtype}")
+    if inputs.dtype == np.float16 or (inputs.dtype.kind in "iub" and kinds[0] == "features"):
+        inputs = inputs.astype(np.float32)
+    if content["labels"].shape != (len(inputs),):
+        raise GramfoldError(f"{name}: `labels` has shape {content['labels'].shape}, but there are {len(inputs)} samples")
+    codes, labels = encode(content["labels"], name)
+    if content["labels"].dtype.kind in "iu" and len(labels) and min(labels) < 0:  # type: ignore[operator]
+        raise GramfoldError(f"{name}: labels out of range: found {min(labels)}, class numbers start at 0")
+    if "classes" in content:
+        names = tuple(content["classes"].astype(str).tolist())
+        numbers = np.asarray(labels)
+        if numbers.dtype.kind != "i" or numbers.max() >= len(names):
+            raise GramfoldError(f"{name}: labels out of range: found {numbers.max()}, but `classes` names {len(names)}")
+        codes, labels = numbers[codes], names
+    train = content.get("train")
+    if train is not None:
+        if train.dtype.kind not in "biu":
+            raise GramfoldError(f"{name}: `train` must be True or False per sample, got dtype {train.dtype}")
+        train = train.astype(bool)
+        if train.shape == (len(inputs),) and (train.all() or not train.any()):
+            raise GramfoldError(f"{name}: `train` is the same for all samples; leave it out to split each client's data")
+    client = content.get("client")
+    return Dataset(name, inputs, codes, labels, train, None if client is None else client.astype(str))
+
+
+def load_dataset(name: str) -> Dataset:
+    """`digits`, or the .npz file at a path."""
+    return digits() if name == "digits" else load_npz(name)

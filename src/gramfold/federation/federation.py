@@ -1,0 +1,270 @@
+"""Federation: clients that share a task. Made by cutting one data set, or from data that is already apart."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, overload
+
+import numpy as np
+
+from gramfold import seeds
+from gramfold.arrays import Array
+from gramfold.errors import GramfoldError
+from gramfold.federation.client import Client, Samples, Task
+from gramfold.federation.datasets import Dataset, encode
+from gramfold.federation.partition import Partition, follow
+
+ClientArrays = tuple[Array, Array] | tuple[Array, Array, Array, Array]
+ClientSource = ClientArrays | Callable[[], ClientArrays]
+
+
+@dataclass(frozen=True)
+class Federation:
+    """Clients and the task they share; `description` says where they came from.
+
+    >>> from gramfold.federation import digits
+    >>> federation = Federation.from_dataset(digits(), clients=5, partition="dirichlet:0.5", seed=0)
+    >>> len(federation), federation.task.outputs
+    (5, 10)
+    """
+
+    clients: Sequence[Client]
+    task: Task
+    description: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.clients)
+
+    def __iter__(self) -> Iterator[Client]:
+        return iter(self.clients)
+
+    @classmethod
+    def split(
+        cls,
+        X: Array,
+        y: Array,
+        clients: int = 20,
+        partition: str = "dirichlet:0.1",
+        test: float = 0.25,
+        seed: int = 0,
+        *,
+        train: np.ndarray | None = None,
+        ids: np.ndarray | None = None,
+        min_size: int = 2,
+        small: str = "error",
+        regression: bool = False,
+        name: str = "arrays",
+    ) -> "Federation":
+        """Cut one data set into clients.
+
+        `train` marks training rows: then both splits are cut with the same class proportions; without it, each client's data
+        is split and `test` is the part held out. `ids` (with partition "natural") says whose each row is. A client with fewer
+        than `min_size` samples is redrawn, and after many redraws an error; with small="drop" such clients are left out.
+        """
+        X, y = np.asarray(X), np.asarray(y)
+        if regression:
+            targets, labels = y.astype(np.float64).reshape(len(y), -1), None
+        else:
+            targets, labels = encode(y, name)
+        dataset = Dataset(name, X, targets, labels, train, ids)
+        return cls.from_dataset(dataset, clients, partition, test, seed, min_size=min_size, small=small)
+
+    @classmethod
+    def from_dataset(
+        cls,
+        dataset: Dataset,
+        clients: int = 20,
+        partition: str = "dirichlet:0.1",
+        test: float = 0.25,
+        seed: int = 0,
+        *,
+        min_size: int = 2,
+        small: str = "error",
+    ) -> "Federation":
+        """Cut a Dataset into clients; see `split`."""
+        if small not in ("error", "drop"):
+            raise GramfoldError(f"small must be 'error' or 'drop', got {small!r}")
+        _check_fraction(test)
+        how, codes, train = Partition.parse(partition), dataset.codes, dataset.train
+        if dataset.labels is None and how.kind not in ("iid", "quantity", "natural"):
+            raise GramfoldError(f"partition {partition!r} goes by class; for regression use iid, quantity:ALPHA or natural")
+        places = np.arange(len(codes)) if train is None else np.flatnonzero(train)
+        rng = seeds.generator(seed, "partition")
+        if how.kind == "natural":
+            if dataset.client is None:
+                raise GramfoldError("partition 'natural' needs to know whose each sample is: give `client` in the file, or ids=")
+            names, owners = np.unique(dataset.client.astype(str), return_inverse=True)
+        else:
+            names, owners = np.arange(clients).astype(str), np.empty(len(codes), dtype=np.int64)
+            if small == "drop":
+                owners[places] = how.draw(codes[places], clients, rng)
+            else:
+                owners[places] = how.cut(codes[places], clients, rng, min_size)
+            if train is not None:
+                owners[~train] = follow(codes[places], owners[places], codes[~train], clients, rng)
+        sizes = np.bincount(owners[places], minlength=len(names))
+        kept = np.flatnonzero(sizes >= max(min_size, 1))
+        if small == "error" and len(kept) < len(names):
+            who = names[np.argmin(sizes)]
+            raise GramfoldError(f"client {who!r} has {sizes.min()} training samples, fewer than {min_size}; drop small clients")
+        if not len(kept):
+            raise GramfoldError(f"no client has {min_size} samples; ask for fewer clients")
+        held_out = 0 if train is not None else held_out_size(sizes[kept], test)
+        inputs = int(np.prod(dataset.inputs.shape[1:]))
+        task = Task(inputs, dataset.labels, dataset.outputs, seed, int((sizes[kept] - held_out).sum()))
+        description = {
+            "data": {"name": dataset.name, "samples": len(codes), "inputs": inputs, "outputs": dataset.outputs},
+            "partition": {"kind": str(how), "clients": len(kept), "dropped": len(names) - len(kept), "min_size": min_size},
+        }
+        return cls(_PoolClients(_Pool(dataset, owners, names, test, seed), kept), task, description)
+
+    @classmethod
+    def from_clients(
+        cls,
+        clients: Mapping[str, ClientSource],
+        test: float = 0.25,
+        seed: int = 0,
+        *,
+        labels: Sequence[int | str] | None = None,
+        regression: bool = False,
+    ) -> "Federation":
+        """Clients given by name as (X, y), (X, y, X_test, y_test), or a function that loads either.
+
+        Where only (X, y) is given, `test` is the part held out. `labels` lists the classes; without it every client is
+        loaded once to learn them.
+        """
+        _check_fraction(test)
+        if not clients:
+            raise GramfoldError("a federation needs at least one client")
+        X, y = _load(next(iter(clients.values())))[:2]
+        inputs = int(np.prod(X.shape[1:]))
+        if regression:
+            known, outputs = None, int(np.prod(np.shape(y)[1:], dtype=np.int64))
+        else:
+            known = tuple(labels) if labels is not None else _labels_of(clients)
+            outputs = len(known)
+            if outputs < 2:
+                raise GramfoldError("all labels are the same class; classification needs at least two")
+        task = Task(inputs, known, outputs, seed)
+        made = [_given_client(str(name), source, task, test) for name, source in clients.items()]
+        description = {
+            "data": {"name": "clients", "inputs": inputs, "outputs": outputs},
+            "partition": {"kind": "given", "clients": len(made), "dropped": 0},
+        }
+        return cls(made, task, description)
+
+
+def _check_fraction(test: float) -> None:
+    if not 0 <= test < 1:
+        raise GramfoldError(f"the test part must lie in [0, 1), got {test}")
+
+
+# --- one data set cut into clients: rows are only gathered when a client is loaded ---
+
+
+class _Pool:
+    """The data set that clients are cut from, and which rows are whose."""
+
+    def __init__(self, dataset: Dataset, owners: np.ndarray, names: np.ndarray, test: float, seed: int) -> None:
+        self.dataset, self.names, self.test, self.seed = dataset, names, test, seed
+        self._order = np.argsort(owners, kind="stable")
+        self._starts = np.searchsorted(owners[self._order], np.arange(len(names) + 1))
+
+    def rows(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Training and test rows of client k."""
+        mine = self._order[self._starts[k] : self._starts[k + 1]]
+        if self.dataset.train is not None:
+            training = self.dataset.train[mine]
+            return mine[training], mine[~training]
+        kept, held_out = stratified(self.dataset.codes[mine], self.test, seeds.generator(self.seed, f"split/{self.names[k]}"))
+        return mine[kept], mine[held_out]
+
+    def samples(self, k: int, part: int) -> Samples:
+        rows = self.rows(k)[part]
+        return Samples(self.dataset.inputs[rows], self.dataset.targets[rows])
+
+
+class _PoolClients(Sequence[Client]):
+    """Clients made when asked for: a million of them are two index arrays."""
+
+    def __init__(self, pool: _Pool, kept: np.ndarray) -> None:
+        self._pool, self._kept = pool, kept
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @overload
+    def __getitem__(self, i: int) -> Client: ...
+    @overload
+    def __getitem__(self, i: slice) -> Sequence[Client]: ...
+    def __getitem__(self, i: int | slice) -> Client | Sequence[Client]:
+        if isinstance(i, slice):
+            return _PoolClients(self._pool, self._kept[i])
+        k = int(self._kept[i])
+        return Client(str(self._pool.names[k]), partial(self._pool.samples, k, 0), partial(self._pool.samples, k, 1))
+
+
+def held_out_size(n: np.ndarray, test: float) -> np.ndarray:
+    """How many of n samples are held out: both parts non-empty where that is possible."""
+    return np.minimum(np.maximum(np.rint(test * n), 1), np.maximum(n - 1, 0)).astype(np.int64) if test > 0 else n * 0
+
+
+def stratified(codes: np.ndarray, test: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to train on and rows held out, spread evenly over the classes."""
+    n = len(codes)
+    size = int(held_out_size(np.array(n), test))
+    order = rng.permutation(n)
+    order = order[np.argsort(codes[order], kind="stable")]
+    # every (n/size)-th sample of the class-sorted list, from a random start
+    picked = np.floor((np.arange(size) + rng.uniform()) * (n / max(size, 1))).astype(np.int64)
+    held_out = np.zeros(n, dtype=bool)
+    held_out[picked] = True
+    return np.sort(order[~held_out]), np.sort(order[held_out])
+
+
+# --- data that is already apart ---
+
+
+def _load(source: ClientSource) -> ClientArrays:
+    return source() if callable(source) else source
+
+
+def _labels_of(clients: Mapping[str, ClientSource]) -> tuple[int | str, ...]:
+    found: set[Any] = set()
+    for name, source in clients.items():
+        for y in _load(source)[1::2]:
+            found.update(encode(np.asarray(y), f"client {name!r}")[1])
+    if len({type(label) for label in found}) > 1:
+        raise GramfoldError("clients mix class numbers and class names; use one or the other")
+    return tuple(sorted(found))
+
+
+def _given_client(name: str, source: ClientSource, task: Task, test: float) -> Client:
+    def samples(part: int) -> Samples:
+        loaded = _load(source)
+        X, y = loaded[2 * part : 2 * part + 2] if len(loaded) == 4 else loaded
+        if not len(loaded[0]) or len(X) != len(y):
+            raise GramfoldError(f"client {name!r} has {len(X)} samples and {len(y)} targets; leave empty clients out")
+        if int(np.prod(X.shape[1:])) != task.inputs:
+            raise GramfoldError(f"client {name!r} has {int(np.prod(X.shape[1:]))} numbers per sample, the others {task.inputs}")
+        targets = _targets(name, y, task)
+        if len(loaded) == 4:
+            return Samples(X, targets)
+        codes = targets if task.labels is not None else np.zeros(len(targets), dtype=np.int64)
+        rows = stratified(codes, test, seeds.generator(task.seed, f"split/{name}"))[part]
+        return Samples(X[rows], targets[rows])
+
+    return Client(name, partial(samples, 0), partial(samples, 1))
+
+
+def _targets(name: str, y: Array, task: Task) -> np.ndarray:
+    y = np.asarray(y)
+    if task.labels is None:
+        return np.reshape(y.astype(np.float64), (len(y), task.outputs))
+    known = {label: code for code, label in enumerate(task.labels)}
+    try:
+        return np.array([known[label] for label in y.tolist()], dtype=np.int64)
+    except KeyError as error:
+        raise GramfoldError(
+            f"client {name!r} has label {error.args[0]!r}, which is not among the {task.outputs} classes"
+        ) from None

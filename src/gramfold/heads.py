@@ -1,0 +1,128 @@
+"""Head: what a client ends up with. It predicts, and it is a file."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gramfold import arrays, features, wire
+from gramfold.arrays import Array
+from gramfold.errors import GramfoldError
+from gramfold.features import DrawnMap
+from gramfold.wire import Packet
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One summand of a head's scores: scale * map(x) weights."""
+
+    map: DrawnMap
+    weights: Array
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Head:
+    """A sum of linear streams over feature maps, plus an offset per class.
+
+    `labels` names the classes (None: a regressor). `probabilistic` says that the scores are log-probabilities up to a
+    constant, so that their softmax is a calibrated distribution. `chosen` is what the method selected for this client.
+    """
+
+    streams: Sequence[Stream]
+    labels: tuple[int | str, ...] | None
+    offset: np.ndarray | None = None
+    probabilistic: bool = False
+    method: str = ""
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> int:
+        return self.streams[0].map.inputs
+
+    def scores(self, inputs: Array) -> Array:
+        """n x classes scores, before the argmax (for a regressor: the predictions)."""
+        inputs = self._rows(inputs)
+        total = None
+        for stream in self.streams:
+            part = stream.map(inputs) @ arrays.like(stream.weights, inputs)
+            if stream.scale != 1.0:
+                part *= stream.scale
+            total = part if total is None else total + part
+        return total if self.offset is None else total + arrays.like(self.offset, inputs)
+
+    def predict_codes(self, inputs: Array) -> np.ndarray:
+        """The index of each sample's best class."""
+        return np.asarray(arrays.to_numpy(self.scores(inputs).argmax(1)))
+
+    def predict(self, inputs: Array) -> np.ndarray:
+        """The label of each sample; for a regressor its value, or row of values."""
+        if self.labels is None:
+            values = arrays.to_numpy(self.scores(inputs))
+            return np.squeeze(values, 1) if values.shape[1] == 1 else values
+        return np.asarray(self.labels)[self.predict_codes(inputs)]
+
+    def predict_proba(self, inputs: Array) -> np.ndarray:
+        """n x classes probabilities."""
+        if not self.probabilistic:
+            raise GramfoldError(f"the scores of {self.method or 'this head'} are not probabilities; PACE gives them")
+        return softmax(arrays.to_numpy(self.scores(inputs)))
+
+    def _rows(self, inputs: Array) -> Array:
+        if not arrays.is_torch(inputs):
+            inputs = np.asarray(inputs)
+        return inputs[None, :] if inputs.ndim == 1 else inputs
+
+    # --- as a file ---
+
+    def pack(self) -> Packet:
+        streams = [{"features": stream.map.description, "scale": stream.scale} for stream in self.streams]
+        parts = {f"weights.{i}": stream.weights for i, stream in enumerate(self.streams)}
+        if self.offset is not None:
+            parts["offset"] = self.offset
+        meta = {
+            "head": "linear", "format": FORMAT, "streams": streams, "labels": None if self.labels is None else list(self.labels),
+            "probabilistic": self.probabilistic, "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
+        }  # fmt: skip
+        return Packet(parts, meta)
+
+    @classmethod
+    def unpack(cls, packet: Packet) -> "Head":
+        try:
+            meta = packet.meta
+            streams = [
+                Stream(features.draw_described(stream["features"]), packet[f"weights.{i}"], stream["scale"])
+                for i, stream in enumerate(meta["streams"])
+            ]
+            labels = None if meta["labels"] is None else tuple(meta["labels"])
+            head = cls(streams, labels, packet.arrays.get("offset"), meta["probabilistic"], meta["method"], meta["chosen"])
+        except (KeyError, TypeError) as error:
+            raise GramfoldError(f"not a gramfold head: {error}") from None
+        for stream in streams:
+            outputs = stream.weights.shape[1] if labels is None else len(labels)
+            if stream.weights.shape != (stream.map.dim, outputs) or not np.isfinite(stream.weights).all():
+                raise GramfoldError(f"head weights of shape {stream.weights.shape} do not fit a map of {stream.map.dim} features")
+        return head
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write it as safetensors."""
+        wire.write_atomically(Path(path), self.pack().to_bytes())
+
+
+def load_head(path: str | PathLike[str]) -> Head:
+    """The head in a file that `Head.save` wrote."""
+    packet = Packet.from_bytes(wire.read(Path(path)))
+    if packet.meta.get("head") != "linear" or packet.meta.get("format") != FORMAT:
+        raise GramfoldError(f"{path} holds no head that this version can read")
+    return Head.unpack(packet)
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    shifted = np.exp(logits - logits.max(1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(1, keepdims=True))

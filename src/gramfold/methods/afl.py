@@ -1,0 +1,38 @@
+"""AFL, analytic federated learning (He et al., CVPR 2025, arXiv 2405.16240).
+
+    client   G_k = F_k'F_k, B_k = F_k'Y_k
+    server   S = sum G_k, M = sum B_k, W = (S + beta I)^-1 M
+    client   uses W
+
+The paper's recursion over clients equals this sum, with more rounding and many more inversions.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gramfold.heads import Head
+from gramfold.methods.analytic import Analytic, extend, solve_pooled
+from gramfold.methods.protocol import ClientData
+from gramfold.moments import Moments
+from gramfold.wire import Packet
+
+
+@dataclass(frozen=True)
+class AFL(Analytic):
+    """One shared head, exactly that of pooled data. `beta`: the ridge penalty; None: by GCV."""
+
+    name: ClassVar[str] = "afl"
+    summary: ClassVar[str] = "one shared ridge head, exactly that of pooled data"
+    paper: ClassVar[str] = "He et al., CVPR 2025, arXiv 2405.16240"
+
+    beta: float | None = None
+
+    def aggregate(self, total: Moments, broadcast: Packet) -> Packet:
+        beta, factor = solve_pooled(total, self.beta)
+        return extend(broadcast, {"weights": factor.solve(total.cross)}, {"chosen": {"beta": beta}})
+
+    def personalize(self, client: ClientData, broadcast: Packet) -> Head:
+        return self.global_head(broadcast)
+
+    def global_head(self, broadcast: Packet) -> Head:
+        return self.shared_head(broadcast, broadcast["weights"])

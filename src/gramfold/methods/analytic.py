@@ -1,0 +1,83 @@
+"""What the analytic methods share: a frozen feature map, and one round in which moments are folded."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gramfold import arrays, features, moments
+from gramfold.arrays import Array
+from gramfold.errors import GramfoldError
+from gramfold.features import DrawnMap, FeatureMap
+from gramfold.federation import Samples, Task
+from gramfold.heads import Head, Stream
+from gramfold.methods.protocol import ClientData, Method
+from gramfold.moments import Moments
+from gramfold.solve.gcv import choose_penalty
+from gramfold.solve.ridge import Factor, Spectrum, factorise
+from gramfold.wire import Packet
+
+MapLike = str | FeatureMap
+
+
+def draw_map(spec: MapLike, task: Task, stream: str = "features") -> DrawnMap:
+    """The map for a task. Streams of different names get different numbers from one seed."""
+    parsed = features.parse(spec) if isinstance(spec, str) else spec
+    return features.draw(parsed, task.inputs, task.seed, stream)
+
+
+def described_map(broadcast: Packet, name: str = "features") -> DrawnMap:
+    """The map that a broadcast tells of."""
+    return features.draw_described(broadcast.meta[name])
+
+
+def labels_of(broadcast: Packet) -> moments.Labels | None:
+    labels = broadcast.meta["labels"]
+    return None if labels is None else tuple(labels)
+
+
+def target_rows(train: Samples, broadcast: Packet, like: Array) -> Array:
+    """The targets as rows: one-hot for classes."""
+    if broadcast.meta["labels"] is None:
+        return arrays.float64(arrays.like(train.targets, like))
+    return arrays.one_hot(train.targets, len(broadcast.meta["labels"]), like)
+
+
+def extend(broadcast: Packet, parts: Mapping[str, Array], meta: Mapping[str, Any] | None = None, triangular: str = "") -> Packet:
+    """The broadcast with other arrays and more metadata."""
+    return Packet(parts, {**broadcast.meta, **(meta or {})}, frozenset(filter(None, [triangular])))
+
+
+@dataclass(frozen=True)
+class Analytic(Method):
+    """One round: every client sends the moments of its mapped features."""
+
+    features: MapLike = "bias+linear"
+
+    def begin(self, task: Task) -> Packet:
+        return Packet({}, {"features": draw_map(self.features, task).description, "labels": task.labels and list(task.labels)})
+
+    def local(self, client: ClientData, broadcast: Packet) -> Moments:
+        phi, labels = described_map(broadcast), labels_of(broadcast)
+        inputs, targets = client.train
+        total = None
+        for block in arrays.blocks(len(inputs), phi.dim):
+            part = Moments.from_features(phi(inputs[block]), targets[block], labels, phi.fingerprint)
+            total = part if total is None else total.__iadd__(part)
+        if total is None:
+            raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
+        return total
+
+    def parameters(self) -> Mapping[str, Any]:
+        given = super().parameters()
+        return {key: value.describe() if isinstance(value, FeatureMap) else value for key, value in given.items()}
+
+    def shared_head(self, broadcast: Packet, weights: Array) -> Head:
+        return Head([Stream(described_map(broadcast), weights)], labels_of(broadcast), method=self.name)
+
+
+def solve_pooled(total: Moments, penalty: float | None) -> tuple[float, Factor]:
+    """The penalty (by GCV where None) and the factorised system gram + penalty I of folded moments."""
+    if penalty is None:
+        spectrum = Spectrum.of(total.lower_gram)
+        penalty = choose_penalty(spectrum, total.cross, float(total.squares.sum()), total.n)
+    return penalty, factorise(total.lower_gram, penalty)

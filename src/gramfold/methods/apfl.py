@@ -1,0 +1,80 @@
+"""APFL, the dual-stream one (Fan et al., arXiv 2508.10732; not the adaptive PFL of 2020).
+
+both     Phi = phi(Z), Psi = psi(Z)                         fixed maps shared by seed
+server   P = (sum Phi'Phi + beta I)^-1 sum Phi'Y            primary stream: everybody
+client   R_k = (Psi_k'Psi_k + gamma I)^-1 Psi_k'(Y_k - Phi_k P)     refinement stream: each alone, in the dual where n_k < d2
+head     phi(x) P + lam psi(x) R_k
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gramfold.arrays import Array
+from gramfold.federation import Task
+from gramfold.heads import Head, Stream
+from gramfold.methods.afl import AFL
+from gramfold.methods.analytic import MapLike, described_map, draw_map, labels_of, target_rows
+from gramfold.methods.protocol import ClientData
+from gramfold.methods.selection import Candidate, choose, is_classification
+from gramfold.solve.dual import ridge_from_rows
+from gramfold.solve.leave_one_out import Kernel
+from gramfold.wire import Packet
+
+GAMMAS = np.logspace(-2.5, 1, 8)
+"""Penalties tried, in units of the refinement kernel's mean diagonal."""
+LAMBDAS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+
+
+@dataclass(frozen=True)
+class APFL(AFL):
+    """`features`, `refinement`: the maps of the two streams. `beta`, `gamma`: their penalties. `lam`: the refinement's weight.
+
+    None: beta by GCV, gamma and lam each client's own by leave-one-out.
+    """
+
+    name: ClassVar[str] = "apfl"
+    summary: ClassVar[str] = "dual-stream least squares: a shared head plus each client's own refinement"
+    paper: ClassVar[str] = "Fan et al., arXiv 2508.10732"
+
+    refinement: MapLike = "relu:1024"
+    gamma: float | None = None
+    lam: float | None = None
+
+    def begin(self, task: Task) -> Packet:
+        packet = super().begin(task)
+        # one map for both streams is one map: it is then drawn, and applied, once
+        stream = "features" if self.refinement == self.features else "refinement"
+        refinement = draw_map(self.refinement, task, stream)
+        return Packet({}, {**packet.meta, "refinement": refinement.description})
+
+    def personalize(self, client: ClientData, broadcast: Packet) -> Head:
+        phi, psi = described_map(broadcast), described_map(broadcast, "refinement")
+        primary = broadcast["weights"]
+        rows = phi(client.train.inputs)
+        base = rows @ primary
+        targets = target_rows(client.train, broadcast, rows)
+        rows = rows if psi is phi else psi(client.train.inputs)
+        gamma, lam, chosen = self.gamma, self.lam, dict(broadcast.meta["chosen"])
+        if gamma is None or lam is None:
+            candidates = self._left_out_scores(Kernel.of(rows), targets, base)
+            chosen |= choose(candidates, targets, is_classification(broadcast.meta))
+            gamma, lam = chosen["gamma"], chosen["lam"]
+        personal = ridge_from_rows(rows, targets - base, gamma)
+        if psi is phi:
+            personal *= lam
+            personal += primary
+            streams = [Stream(phi, personal)]
+        else:
+            streams = [Stream(phi, primary), Stream(psi, personal, lam)]
+        return Head(streams, labels_of(broadcast), method=self.name, chosen=chosen)
+
+    def _left_out_scores(self, kernel: Kernel, targets: Array, base: Array) -> Iterator[Candidate]:
+        """Scores in which the refinement has not seen the sample (the base has, as one among everybody's)."""
+        residuals = targets - base
+        for gamma in map(float, GAMMAS * kernel.unit) if self.gamma is None else [self.gamma]:
+            fit = residuals - kernel.left_out_residuals(residuals, gamma)
+            for lam in LAMBDAS if self.lam is None else [self.lam]:
+                yield {"gamma": gamma, "lam": lam}, base + lam * fit

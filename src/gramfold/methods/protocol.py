@@ -1,0 +1,86 @@
+"""What a method is. Three phases fit them all, one round or two hundred, analytic or gradient:
+
+    local(client, broadcast) -> upload            at each client
+    uploads are added up                          anywhere: folding is addition, in any order
+    aggregate(total, broadcast) -> broadcast      at the server
+    personalize(client, broadcast) -> Head        at each client, after the last round
+
+A method says *what* happens, an engine *where*. All that passes between the two sides are uploads and packets, so any
+engine can carry them.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Protocol, Self
+
+from gramfold.arrays import Array
+from gramfold.federation import Samples, Task
+from gramfold.heads import Head
+from gramfold.wire import Packet
+
+
+class Upload(Protocol):
+    """What a client sends: it adds, it has a size on the wire, and it can be packed for it."""
+
+    def __iadd__(self, other: Self) -> Self: ...
+    @property
+    def wire_bytes(self) -> int: ...
+    def pack(self) -> Packet: ...
+
+
+@dataclass
+class ClientData:
+    """What a method sees at a client: its training samples, and what it remembered there from earlier rounds."""
+
+    name: str
+    train: Samples
+    memory: dict[str, Array] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """Base of all methods: a frozen set of hyper-parameters, None meaning "chosen in closed form"."""
+
+    name: ClassVar[str]
+    """What it is called on the command line and in results."""
+    summary: ClassVar[str]
+    paper: ClassVar[str]
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of uploads."""
+        return 1
+
+    @property
+    def keeps_uploads(self) -> bool:
+        """Whether the server needs each client's last upload again to answer it (`reply`)."""
+        return False
+
+    @abstractmethod
+    def begin(self, task: Task) -> Packet:
+        """What everybody is told before the first round."""
+
+    @abstractmethod
+    def local(self, client: ClientData, broadcast: Packet) -> Any:
+        """The upload of one client."""
+
+    @abstractmethod
+    def aggregate(self, total: Any, broadcast: Packet) -> Packet:
+        """What everybody is told after a round, from the sum of the uploads."""
+
+    def reply(self, upload: Any, broadcast: Packet) -> Packet:
+        """What one client is told before it personalises: the broadcast, unless the server does part of its work."""
+        return broadcast
+
+    @abstractmethod
+    def personalize(self, client: ClientData, broadcast: Packet) -> Head:
+        """The client's own head."""
+
+    def global_head(self, broadcast: Packet) -> Head | None:
+        """The model that everybody shares, if there is one."""
+        return None
+
+    def parameters(self) -> Mapping[str, Any]:
+        """The hyper-parameters, as given."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}

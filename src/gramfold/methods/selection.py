@@ -1,0 +1,40 @@
+"""Choosing hyper-parameters at the client from exact leave-one-out: no validation split, no test data, no extra round."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gramfold.arrays import Array, to_numpy
+from gramfold.solve.leave_one_out import Kernel
+
+Candidate = tuple[Mapping[str, float], Array]
+"""Hyper-parameters, and the scores (n x outputs) that they give each sample when it is left out."""
+
+
+def penalty_grid(kernel: Kernel, size: int = 19) -> np.ndarray:
+    """Penalties around the kernel's mean diagonal, from 1e-6 to 1e3 times it."""
+    return kernel.unit * np.logspace(-6, 3, size)
+
+
+def choose(candidates: Iterable[Candidate], targets: Array, classification: bool) -> dict[str, float]:
+    """The hyper-parameters of the candidate with the fewest left-out mistakes, ties by squared error; with its accuracy.
+
+    Squared error alone would shrink a refinement for the sake of scores that decide nothing: on CIFAR-100 features it
+    costs APFL 3 points. For regression there is nothing else.
+    """
+    best: tuple[float, float] | None = None
+    chosen: dict[str, float] = {}
+    codes = targets.argmax(1)
+    for parameters, scores in candidates:
+        right = float(np.mean(to_numpy(scores.argmax(1) == codes))) if classification else 0.0
+        loss = (-right, float(((targets - scores) ** 2).sum()))
+        if best is None or loss < best:
+            best, chosen = loss, dict(parameters)
+    if classification and best is not None:
+        chosen["leave_one_out_accuracy"] = -best[0]
+    return chosen
+
+
+def is_classification(meta: Mapping[str, Any]) -> bool:
+    return meta["labels"] is not None

@@ -1,0 +1,1 @@
+"""Pure linear algebra on arrays, one idea per file."""

@@ -1,0 +1,64 @@
+"""Exact leave-one-out without leaving anyone out: what a ridge would have predicted for each sample, had it not seen it."""
+
+from dataclasses import dataclass
+
+from gramfold import arrays
+from gramfold.arrays import Array
+from gramfold.solve.ridge import Factor
+
+
+def leverages(factor: Factor, rows: Array) -> Array:
+    """h_i = f_i'A^-1 f_i for every row."""
+    return (factor.half_solve(rows.T) ** 2).sum(0)
+
+
+def left_out_residuals(residuals: Array, leverage: Array) -> Array:
+    """PRESS residuals: (y_i - f_i W) / (1 - h_i)."""
+    return residuals / (1.0 - leverage)[:, None]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """K = rows rows' by its eigendecomposition K = U diag(e) U', so that every penalty costs only products.
+
+    U has min(n, m) columns; on the complement K is zero.
+    """
+
+    values: Array
+    vectors: Array
+
+    @classmethod
+    def of(cls, rows: Array) -> "Kernel":
+        n, m = rows.shape
+        if n <= m:
+            values, vectors = arrays.eigh(arrays.outer_gram(rows))
+            return cls(values * (values > 0), vectors)
+        values, right = arrays.eigh(arrays.gram(rows))
+        real = values > 1e-13 * abs(values).max()
+        return cls(values[real], (rows @ right[:, real]) / values[real] ** 0.5)
+
+    @property
+    def unit(self) -> float:
+        """The mean of K's diagonal: the natural unit of a penalty. One where K is zero."""
+        return float(self.values.sum()) / max(self.vectors.shape[0], 1) or 1.0
+
+    def apply(self, weights: Array, on_zero: float, targets: Array) -> Array:
+        """f(K) targets, where `weights` is f at the eigenvalues and `on_zero` is f(0)."""
+        rotated = self.vectors.T @ targets
+        if self.vectors.shape[0] == self.vectors.shape[1]:
+            return self.vectors @ (weights[:, None] * rotated)
+        return self.vectors @ ((weights - on_zero)[:, None] * rotated) + on_zero * targets
+
+    def diagonal(self, weights: Array, on_zero: float) -> Array:
+        """The diagonal of f(K)."""
+        if self.vectors.shape[0] == self.vectors.shape[1]:
+            return self.vectors**2 @ weights
+        return self.vectors**2 @ (weights - on_zero) + on_zero
+
+    def left_out_residuals(self, targets: Array, penalty: float) -> Array:
+        """y_i minus what ridge with this penalty, fitted on the other rows, predicts for i.
+
+        With a = (K + p I)^-1 Y this is a_i / [(K + p I)^-1]_ii.
+        """
+        weights = 1.0 / (self.values + penalty)
+        return self.apply(weights, 1.0 / penalty, targets) / self.diagonal(weights, 1.0 / penalty)[:, None]

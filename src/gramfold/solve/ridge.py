@@ -1,0 +1,102 @@
+"""Ridge systems (G + penalty I) X = B: factorise once, solve for many right-hand sides, or for many penalties."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from gramfold import arrays
+from gramfold.arrays import Array
+from gramfold.errors import IllConditionedWarning
+
+MAX_CONDITION = 1e14
+"""Beyond this a Cholesky solution has no correct digit in float64."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A symmetric positive definite A = T T', ready to solve. T is lower triangular unless `fallback`."""
+
+    half: Array
+    fallback: bool = False
+
+    def half_solve(self, right: Array) -> Array:
+        """T^-1 right, so that right'A^-1 right is a plain inner product."""
+        if self.fallback:  # half holds T^-1
+            return self.half @ right
+        return arrays.solve_lower(self.half, right)
+
+    def half_solve_back(self, right: Array) -> Array:
+        """T'^-1 right: the second half of a solve."""
+        if self.fallback:
+            return self.half.T @ right
+        return arrays.solve_lower(self.half, right, transposed=True)
+
+    def solve(self, right: Array) -> Array:
+        """A^-1 right."""
+        return self.half_solve_back(self.half_solve(right))
+
+
+def factorise(gram: Array, penalty: float = 0.0) -> Factor:
+    """Factorise gram + penalty I, reading the lower triangle only.
+
+    Cholesky; where that fails or the result would be noise, an eigendecomposition whose eigenvalues are raised to a floor,
+    with a warning that says so.
+    """
+    shifted = arrays.copy(gram)
+    arrays.add_to_diagonal(shifted, penalty)
+    lower = arrays.cholesky(shifted)
+    if lower is not None:
+        condition = _condition_estimate(lower)
+        if condition <= MAX_CONDITION:
+            return Factor(lower)
+    else:
+        condition = np.inf
+    values, vectors = arrays.eigh(shifted)
+    largest = float(abs(values).max()) if len(values) else 1.0
+    floor = max(largest / MAX_CONDITION, np.finfo(np.float64).tiny)
+    warnings.warn(
+        f"ridge system of size {len(gram)} with penalty {penalty:g} is singular or ill-conditioned (condition about "
+        f"{condition:.0e}); solved by eigendecomposition with eigenvalues raised to {floor:.1e}. A larger penalty avoids this",
+        IllConditionedWarning,
+        stacklevel=2,
+    )
+    # Directions at the floor carry no information: drop them, so that the answer is the least-norm one, not noise / floor
+    keep = values > 10 * floor
+    weights = arrays.zeros((len(values),), values)
+    weights[keep] = values[keep] ** -0.5
+    return Factor((vectors * weights).T, fallback=True)
+
+
+def _condition_estimate(lower: Array) -> float:
+    """A lower bound of the condition number of L L', from the diagonal of L."""
+    if not len(lower):
+        return 1.0
+    diagonal = abs(lower.diagonal())
+    return (float(diagonal.max()) / max(float(diagonal.min()), 1e-300)) ** 2
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """A gram's eigendecomposition: ridge solutions for every penalty, each for the price of a product."""
+
+    values: Array
+    vectors: Array
+
+    @classmethod
+    def of(cls, gram: Array) -> "Spectrum":
+        values, vectors = arrays.eigh(gram)
+        return cls(values * (values > 0), vectors)  # a gram has no negative eigenvalues; rounding does
+
+    def rotate(self, right: Array) -> Array:
+        """right in the eigenbasis."""
+        return self.vectors.T @ right
+
+    def solve(self, right: Array, penalty: float) -> Array:
+        """(G + penalty I)^-1 right."""
+        return self.vectors @ (self.rotate(right) / (self.values + penalty)[:, None])
+
+
+def ridge(gram: Array, cross: Array, penalty: float) -> Array:
+    """(gram + penalty I)^-1 cross."""
+    return factorise(gram, penalty).solve(cross)
