@@ -65,8 +65,9 @@ class Head:
         """The label of each sample; for a regressor its value, or row of values."""
         if self.labels is None:
             values = arrays.to_numpy(self.scores(inputs))
-            return np.squeeze(values, 1) if values.shape[1] == 1 else values
-        return np.asarray(self.labels)[self.predict_codes(inputs)]
+            return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
+        labels: np.ndarray = np.asarray(self.labels)
+        return np.take(labels, self.predict_codes(inputs))
 
     def predict_proba(self, inputs: Array) -> np.ndarray:
         """n x classes probabilities."""

@@ -105,7 +105,7 @@ class Federation:
         sizes = np.bincount(owners[places], minlength=len(names))
         kept = np.flatnonzero(sizes >= max(min_size, 1))
         if small == "error" and len(kept) < len(names):
-            who = names[np.argmin(sizes)]
+            who = str(names[np.argmin(sizes)])
             raise GramfoldError(f"client {who!r} has {sizes.min()} training samples, fewer than {min_size}; drop small clients")
         if not len(kept):
             raise GramfoldError(f"no client has {min_size} samples; ask for fewer clients")

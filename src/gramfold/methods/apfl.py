@@ -16,11 +16,12 @@ from gramfold.arrays import Array
 from gramfold.federation import Task
 from gramfold.heads import Head, Stream
 from gramfold.methods.afl import AFL
-from gramfold.methods.analytic import MapLike, described_map, draw_map, labels_of, target_rows
+from gramfold.methods.analytic import MapLike, described_map, draw_map, extend, labels_of, solve_pooled, target_rows
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.selection import Candidate, choose, is_classification
+from gramfold.moments import Moments
 from gramfold.solve.dual import ridge_from_rows
-from gramfold.solve.leave_one_out import Kernel
+from gramfold.solve.leave_one_out import Kernel, mean_leverage
 from gramfold.wire import Packet
 
 GAMMAS = np.logspace(-2.5, 1, 8)
@@ -50,6 +51,11 @@ class APFL(AFL):
         refinement = draw_map(self.refinement, task, stream)
         return Packet({}, {**packet.meta, "refinement": refinement.description})
 
+    def aggregate(self, total: Moments, broadcast: Packet) -> Packet:
+        beta, factor = solve_pooled(total, self.beta)
+        meta = {"chosen": {"beta": beta}, "leverage": mean_leverage(factor, beta, total.n)}
+        return extend(broadcast, {"weights": factor.solve(total.cross)}, meta)
+
     def personalize(self, client: ClientData, broadcast: Packet) -> Head:
         phi, psi = described_map(broadcast), described_map(broadcast, "refinement")
         primary = broadcast["weights"]
@@ -59,7 +65,7 @@ class APFL(AFL):
         rows = rows if psi is phi else psi(client.train.inputs)
         gamma, lam, chosen = self.gamma, self.lam, dict(broadcast.meta["chosen"])
         if gamma is None or lam is None:
-            candidates = self._left_out_scores(Kernel.of(rows), targets, base)
+            candidates = self._left_out_scores(Kernel.of(rows), targets, base, broadcast.meta["leverage"])
             chosen |= choose(candidates, targets, is_classification(broadcast.meta))
             gamma, lam = chosen["gamma"], chosen["lam"]
         personal = ridge_from_rows(rows, targets - base, gamma)
@@ -71,9 +77,10 @@ class APFL(AFL):
             streams = [Stream(phi, primary), Stream(psi, personal, lam)]
         return Head(streams, labels_of(broadcast), method=self.name, chosen=chosen)
 
-    def _left_out_scores(self, kernel: Kernel, targets: Array, base: Array) -> Iterator[Candidate]:
-        """Scores in which the refinement has not seen the sample (the base has, as one among everybody's)."""
+    def _left_out_scores(self, kernel: Kernel, targets: Array, base: Array, leverage: float) -> Iterator[Candidate]:
+        """Scores in which the refinement has not seen the sample, nor, going by the mean leverage, has the base."""
         residuals = targets - base
+        base = targets - residuals / (1.0 - leverage)
         for gamma in map(float, GAMMAS * kernel.unit) if self.gamma is None else [self.gamma]:
             fit = residuals - kernel.left_out_residuals(residuals, gamma)
             for lam in LAMBDAS if self.lam is None else [self.lam]:

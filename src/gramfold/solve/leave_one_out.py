@@ -12,6 +12,13 @@ def leverages(factor: Factor, rows: Array) -> Array:
     return (factor.half_solve(rows.T) ** 2).sum(0)
 
 
+def mean_leverage(factor: Factor, penalty: float, n: int) -> float:
+    """The mean of h_i over the n rows that A = gram + penalty I was made of: df / n, with df = m - penalty trace(A^-1)."""
+    identity = arrays.zeros(tuple(factor.half.shape), factor.half)
+    arrays.add_to_diagonal(identity, 1.0)
+    return (len(identity) - penalty * float((factor.half_solve(identity) ** 2).sum())) / max(n, 1)
+
+
 def left_out_residuals(residuals: Array, leverage: Array) -> Array:
     """PRESS residuals: (y_i - f_i W) / (1 - h_i)."""
     return residuals / (1.0 - leverage)[:, None]

@@ -1,0 +1,59 @@
+"""What the benchmarks share: best-of-n timing, the machine's own limit, and a result file."""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def best_of(repeats: int, work: Callable[[], Any]) -> float:
+    """Seconds of the fastest of several runs."""
+    return min(timed(work) for _ in range(repeats))
+
+
+def timed(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def best_interleaved(repeats: int, works: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    """The fastest run of each, taken in turns so that a busy neighbour disturbs all alike."""
+    best = dict.fromkeys(works, float("inf"))
+    for _ in range(repeats):
+        for name, work in works.items():
+            best[name] = min(best[name], timed(work))
+    return best
+
+
+def gemm_rate(size: int = 2048) -> float:
+    """Measured float64 FLOP/s of a large matrix product on all cores: the machine's limit."""
+    a = np.random.default_rng(0).standard_normal((size, size))
+    return 2 * size**3 / best_of(5, lambda: a @ a)
+
+
+def resident_bytes() -> int:
+    """Memory this process holds now."""
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def peak_bytes() -> int:
+    """The most memory this process has held so far (VmHWM: unlike ru_maxrss it does not inherit the parent's)."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
+
+
+def write(name: str, figures: dict[str, Any]) -> None:
+    """Print the figures and keep them as JSON."""
+    figures = {"cores": len(os.sched_getaffinity(0)), "machine": platform.machine(), **figures}
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(figures, indent=1) + "\n")
+    print(json.dumps(figures, indent=1))

@@ -1,0 +1,5 @@
+"""`python -m gramfold`."""
+
+from gramfold.cli.main import main
+
+main()

@@ -1,0 +1,69 @@
+"""`gramfold`: gathers the commands and turns what a user can mend into one line and exit code 2."""
+
+import sys
+import warnings
+from typing import Annotated
+
+import click
+import typer
+
+import gramfold
+from gramfold.cli.methods import methods
+from gramfold.cli.report import report
+from gramfold.cli.run import run
+from gramfold.errors import GramfoldError, IllConditionedWarning
+
+app = typer.Typer(
+    name="gramfold",
+    help="Personalised federated learning in closed form: one exact round, no gradients, a head for every client.",
+    epilog="Start with: gramfold run",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(run)
+app.command()(methods)
+app.command()(report)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gramfold {gramfold.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    """Options of gramfold itself; the work is in the commands."""
+
+
+def main() -> None:
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
+    warnings.simplefilter("once", IllConditionedWarning)
+    try:
+        code = app(standalone_mode=False)
+    except GramfoldError as error:
+        code = _complain(str(error))
+    except click.exceptions.NoArgsIsHelpError as error:
+        typer.echo(error.ctx.get_help() if error.ctx else error.format_message())
+        code = 2
+    except click.ClickException as error:
+        code = _complain(error.format_message())
+    except (click.Abort, KeyboardInterrupt):
+        print("stopped", file=sys.stderr)
+        code = 130
+    sys.exit(code or 0)
+
+
+def _complain(message: str) -> int:
+    print("error: " + " ".join(message.split()), file=sys.stderr)
+    return 2
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    print(f"warning: {message}", file=sys.stderr)

@@ -1,0 +1,28 @@
+"""`gramfold report`: the page again, from a result.json."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gramfold import wire
+from gramfold.errors import GramfoldError
+from gramfold.report import render_page
+
+
+def report(
+    result: Annotated[Path, typer.Argument(help="A result.json, or the folder of a run.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write the page; beside the result if not given.")] = None,
+) -> None:
+    """Write report.html from a result.json."""
+    source = result / "result.json" if result.is_dir() else result
+    target = out or source.with_name("report.html")
+    try:
+        page = render_page(json.loads(wire.read(source)))
+    except (ValueError, KeyError, TypeError) as error:
+        if isinstance(error, GramfoldError):
+            raise
+        raise GramfoldError(f"{source} is not a result of gramfold run") from None
+    wire.write_atomically(target, page.encode())
+    typer.echo(f"wrote {target}")

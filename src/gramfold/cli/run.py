@@ -1,0 +1,142 @@
+"""`gramfold run`: cut a data set into clients, run methods over them, compare."""
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+import gramfold
+from gramfold import wire
+from gramfold.cli.progress import show_progress
+from gramfold.engines import ENGINES
+from gramfold.engines import run as run_method
+from gramfold.errors import GramfoldError
+from gramfold.federation import Federation, load_dataset
+from gramfold.methods import METHODS, Method, make_method
+from gramfold.report import render_page, result_table
+
+OUTPUTS = ("result.json", "report.html")
+
+
+def run(
+    data: Annotated[str, typer.Option(help="digits (embedded), or an .npz file with features and labels.")] = "digits",
+    clients: Annotated[int, typer.Option(help="Into how many clients to cut the data.")] = 20,
+    partition: Annotated[
+        str, typer.Option(help="How to cut: dirichlet:ALPHA, classes:K, shards:K, quantity:ALPHA, iid, natural.")
+    ] = "dirichlet:0.1",
+    methods: Annotated[str, typer.Option(help="Which methods to run, separated by commas; or all.")] = "all",
+    seed: Annotated[int, typer.Option(help="The one seed everything random is drawn from.", min=0)] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for result.json and report.html.")] = Path("gramfold-run"),
+    features: Annotated[str | None, typer.Option(help="Feature map for all methods, such as bias+linear+fourier:2048.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A method's parameter: METHOD.NAME=VALUE. May be repeated.")
+    ] = None,
+    test: Annotated[float, typer.Option(help="Part of each client's data held out, if the file has no split.")] = 0.25,
+    min_size: Annotated[int, typer.Option(help="Least samples per client; a cut with fewer is drawn again.", min=1)] = 2,
+    drop_small: Annotated[bool, typer.Option("--drop-small", help="Leave out clients below the least size.")] = False,
+    engine: Annotated[str, typer.Option(help=f"Where to run: {', '.join(ENGINES)}.")] = "inprocess",
+    device: Annotated[str, typer.Option(help="cpu, or a torch device such as cuda.")] = "cpu",
+    heads: Annotated[Path | None, typer.Option(help="Also save every client's head here, as METHOD/CLIENT.safetensors.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
+) -> None:
+    """Run methods over one data set cut into clients, and compare them.
+
+    Without options: scikit-learn's digits, 20 clients, a strongly skewed Dirichlet cut, every method.
+    """
+    chosen = _methods(methods, features, settings or [])
+    _check_outputs(out, OUTPUTS)
+    if heads is not None:
+        _check_outputs(heads, [method.name for method in chosen])
+    dataset = load_dataset(data)
+    if dataset.inputs.ndim != 2:
+        raise GramfoldError(f"{dataset.name} holds images; extract features first, these methods work on features (n x d)")
+    small = "drop" if drop_small else "error"
+    federation = Federation.from_dataset(dataset, clients, partition, test, seed, min_size=min_size, small=small)
+    result: dict[str, Any] = {
+        "gramfold": gramfold.__version__,
+        "seed": seed,
+        "engine": engine,
+        "device": device,
+        **federation.description,
+        "methods": [],
+    }
+    with show_progress(len(chosen)) as progress:
+        for method in chosen:
+            with progress.method(method.name) as report_progress:
+                outcome = run_method(
+                    method, federation, engine=engine, device=device, progress=report_progress, keep_heads=heads is not None
+                )
+            result["methods"].append(outcome.to_dict())
+            for name, head in outcome.heads.items():
+                folder = heads / method.name  # type: ignore[operator]
+                folder.mkdir(parents=True, exist_ok=True)
+                head.save(folder / f"{_file_name(name)}.safetensors")
+    text = json.dumps(result, indent=1, allow_nan=False)
+    _make_folder(out)
+    wire.write_atomically(out / "result.json", text.encode())
+    wire.write_atomically(out / "report.html", render_page(result).encode())
+    if as_json:
+        sys.stdout.write(text + "\n")
+        return
+    console = Console() if sys.stdout.isatty() else Console(width=150)
+    console.print(result_table(result))
+    console.print(f"The page: {out / 'report.html'}    The figures: {out / 'result.json'}", highlight=False, soft_wrap=True)
+
+
+def _methods(names: str, features: str | None, settings: Sequence[str]) -> list[Method]:
+    listed = list(METHODS) if names == "all" else [name.strip() for name in names.split(",") if name.strip()]
+    if not listed:
+        raise GramfoldError(f"no method named; known: {', '.join(METHODS)}")
+    if len(set(listed)) < len(listed):
+        raise GramfoldError("a method is named twice")
+    parameters: dict[str, dict[str, Any]] = {name: {} if features is None else {"features": features} for name in listed}
+    for setting in settings:
+        left, equals, value = setting.partition("=")
+        name, dot, key = left.partition(".")
+        if not (equals and dot and key):
+            raise GramfoldError(f"cannot read --set {setting!r}; write METHOD.NAME=VALUE, such as apfl.lam=0.5")
+        if name not in parameters:
+            raise GramfoldError(f"--set {setting!r} is for a method that does not run; running: {', '.join(listed)}")
+        parameters[name][key] = _value(value)
+    return [make_method(name, **given) for name, given in parameters.items()]
+
+
+def _value(text: str) -> Any:
+    if text.lower() in ("none", "null", ""):
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _check_outputs(folder: Path, ours: Sequence[str]) -> None:
+    """Refuse, before any work, to write into a folder that holds something else."""
+    if folder.is_file():
+        raise GramfoldError(f"{folder} is a file, not a folder; choose another one")
+    if folder.is_dir():
+        strange = sorted(path.name for path in folder.iterdir() if path.name not in ours)
+        if strange:
+            raise GramfoldError(f"{folder} exists and holds other things ({strange[0]}); choose another folder")
+    parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not os.access(parent, os.W_OK):
+        raise GramfoldError(f"cannot write to {parent}; choose another folder")
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise GramfoldError(f"cannot make {folder}: {error.strerror}") from None
+
+
+def _file_name(client: str) -> str:
+    """A client's name as a file name of its own that cannot leave its folder."""
+    safe = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in client)
+    return safe if safe == client else f"{safe}-{hashlib.sha256(client.encode()).hexdigest()[:8]}"

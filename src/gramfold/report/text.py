@@ -1,0 +1,43 @@
+"""Numbers as people read them."""
+
+
+def percent(share: float | None) -> str:
+    """
+    >>> percent(0.8312), percent(None)
+    ('83.1', '–')
+    """
+    return "–" if share is None else f"{100 * share:.1f}"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def size(count: float) -> str:
+    """
+    >>> size(0), size(2048), size(3_500_000)
+    ('0 B', '2.0 kB', '3.5 MB')
+    """
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= scale:
+            return f"{count / scale:.1f} {unit}"
+    return f"{count:.0f} B"
+
+
+def duration(seconds: float) -> str:
+    """
+    >>> duration(0.01234), duration(3.21), duration(200)
+    ('12 ms', '3.2 s', '3 min 20 s')
+    """
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def setting(value: object) -> str:
+    """A hyper-parameter's value in a few characters."""
+    if value is None:
+        return "chosen"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

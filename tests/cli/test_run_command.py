@@ -1,0 +1,189 @@
+"""`gramfold run` as a user meets it: what it writes, what it prints, and how it refuses."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gramfold as gf
+from gramfold.cli.main import main
+
+
+@pytest.fixture
+def gramfold(monkeypatch, capsys, tmp_path):
+    """Run the command in an empty folder; gives back exit code, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["gramfold", *arguments])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        captured = capsys.readouterr()
+        return int(leaving.value.code or 0), captured.out, captured.err
+
+    return call
+
+
+def npz(path: Path, **content: np.ndarray) -> str:
+    rng = np.random.default_rng(0)
+    base = {"features": rng.standard_normal((60, 4)), "labels": np.arange(60) % 3}
+    np.savez(path, **{key: value for key, value in {**base, **content}.items() if value is not None})
+    return str(path)
+
+
+def test_a_run_writes_the_documented_result_and_a_page(gramfold, tmp_path):
+    code, out, _ = gramfold("run", "--clients", "6", "--methods", "local,afl,apfl", "--seed", "3", "--out", "here")
+    assert code == 0
+    assert "apfl" in out
+    assert "report.html" in out
+    result = json.loads((tmp_path / "here" / "result.json").read_text())
+    assert (result["gramfold"], result["seed"]) == (gf.__version__, 3)
+    assert result["partition"]["clients"] == 6
+    assert [method["name"] for method in result["methods"]] == ["local", "afl", "apfl"]
+    for method in result["methods"]:
+        assert {"name", "parameters", "rounds", "mean_accuracy", "weighted_accuracy", "worst_decile_accuracy", "global_accuracy",
+                "uplink_bytes", "downlink_bytes", "seconds", "clients"} <= set(method)  # fmt: skip
+        assert set(method["seconds"]) == {"features", "local", "aggregate", "personalize", "evaluate"}
+        assert len(method["clients"]) == 6
+        assert {"name", "train", "test", "accuracy", "uplink_bytes"} <= set(method["clients"][0])
+        accuracies = [client["accuracy"] for client in method["clients"]]
+        assert method["mean_accuracy"] == pytest.approx(np.mean(accuracies))
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["report.html", "result.json"]
+
+
+def test_json_on_standard_output_is_the_file_and_nothing_else(gramfold, tmp_path):
+    code, out, _ = gramfold("run", "--clients", "4", "--methods", "afl", "--json", "--out", "here")
+    assert code == 0
+    assert json.loads(out) == json.loads((tmp_path / "here" / "result.json").read_text())
+
+
+def test_the_same_command_gives_the_same_figures_and_may_overwrite_its_own_output(gramfold):
+    def figures() -> list[float]:
+        code, out, _ = gramfold("run", "--clients", "5", "--methods", "fedhip,apfl", "--json", "--out", "here")
+        assert code == 0
+        return [client["accuracy"] for method in json.loads(out)["methods"] for client in method["clients"]]
+
+    assert figures() == figures()
+
+
+def test_settings_reach_the_methods_and_saved_heads_can_be_loaded(gramfold, tmp_path):
+    arguments = ["--clients", "3", "--methods", "afl,fedhip", "--set", "fedhip.alpha=0", "--features", "linear", "--heads", "heads"]
+    code, out, _ = gramfold("run", *arguments, "--json", "--out", "here")
+    assert code == 0
+    afl, fedhip = json.loads(out)["methods"]
+    assert fedhip["parameters"]["alpha"] == 0
+    assert afl["parameters"]["features"] == "linear"
+    # alpha = 0 is AFL
+    X = np.random.default_rng(0).standard_normal((5, 64))
+    heads = [gf.load_head(tmp_path / "heads" / name / "0.safetensors") for name in ("afl", "fedhip")]
+    np.testing.assert_allclose(heads[0].scores(X), heads[1].scores(X), rtol=1e-12)
+
+
+def test_a_file_with_its_own_split_and_clients_is_cut_by_them(gramfold, tmp_path):
+    train = np.arange(60) % 5 != 0
+    owner = np.where(np.arange(60) < 30, "north", "south")
+    path = npz(tmp_path / "sites.npz", train=train, client=owner)
+    code, out, _ = gramfold("run", "--data", path, "--partition", "natural", "--methods", "afl", "--json", "--out", "here")
+    assert code == 0
+    clients = json.loads(out)["methods"][0]["clients"]
+    assert [(client["name"], client["train"], client["test"]) for client in clients] == [("north", 24, 6), ("south", 24, 6)]
+
+
+REFUSALS = {
+    "missing file": (["--data", "nowhere.npz"], "no such data file"),
+    "not an npz file": (["--data", "text.npz"], "not a readable .npz"),
+    "wrong keys": (["--data", "keys.npz"], "needs `labels` and either"),
+    "NaN features": (["--data", "nan.npz"], "sample 7 has NaN"),
+    "negative label": (["--data", "negative.npz"], "labels out of range"),
+    "label beyond the classes": (["--data", "beyond.npz"], "labels out of range"),
+    "one class only": (["--data", "one.npz"], "at least two"),
+    "images": (["--data", "images.npz"], "extract features first"),
+    "an empty client": (["--data", "good.npz", "--clients", "25", "--partition", "dirichlet:0.001"], "fewer than the minimum"),
+    "a small natural client": (["--data", "single.npz", "--partition", "natural"], "client 'lonely' has 1 training sample"),
+    "no client ids": (["--data", "good.npz", "--partition", "natural"], "needs to know whose"),
+    "more clients than samples": (["--data", "good.npz", "--clients", "61", "--min-size", "1"], "60 samples cannot give 61"),
+    "no clients": (["--clients", "0"], "at least one client"),
+    "unknown method": (["--methods", "afl,magic"], "unknown method 'magic'"),
+    "no method": (["--methods", ","], "no method named"),
+    "unknown partition": (["--partition", "pizza:8"], "unknown partition"),
+    "bad partition value": (["--partition", "dirichlet:-1"], "cannot read partition"),
+    "bad feature map": (["--features", "fourier:many"], "feature map term 'fourier:many'"),
+    "unknown parameter": (["--methods", "afl", "--set", "afl.gamma=1"], "no parameter gamma"),
+    "unreadable setting": (["--set", "afl"], "METHOD.NAME=VALUE"),
+    "setting for an absent method": (["--methods", "afl", "--set", "apfl.lam=1"], "does not run"),
+    "unknown engine": (["--engine", "steam"], "unknown engine"),
+    "unusable device": (["--device", "cuda:99"], "use device 'cpu'"),
+    "test part": (["--test", "1.5"], "must lie in [0, 1)"),
+    "unknown option": (["--speed", "9"], "No such option"),
+    "not a number": (["--clients", "many"], "not a valid integer"),
+    "output folder with other content": (["--out", "taken"], "holds other things (thesis.txt)"),
+    "output is a file": (["--out", "text.npz"], "is a file"),
+}
+
+
+@pytest.fixture
+def bad_inputs(tmp_path):
+    rows, labels = np.random.default_rng(0).standard_normal((60, 4)), np.arange(60) % 3
+    npz(tmp_path / "good.npz")
+    (tmp_path / "text.npz").write_text("hello")
+    npz(tmp_path / "keys.npz", features=None, labels=None, x=rows)
+    npz(tmp_path / "nan.npz", features=np.where(np.arange(60)[:, None] == 7, np.nan, rows))
+    npz(tmp_path / "negative.npz", labels=labels - 1)
+    npz(tmp_path / "beyond.npz", classes=np.array(["a", "b"]))
+    npz(tmp_path / "one.npz", labels=labels * 0)
+    npz(tmp_path / "images.npz", features=None, images=np.zeros((60, 8, 8, 3), np.uint8))
+    npz(tmp_path / "single.npz", client=np.where(np.arange(60) == 0, "lonely", "many"))
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "thesis.txt").write_text("years of work")
+
+
+@pytest.mark.parametrize("what", REFUSALS)
+@pytest.mark.usefixtures("bad_inputs")
+def test_bad_input_gets_one_clear_line_and_exit_code_2(what, gramfold, tmp_path):
+    arguments, message = REFUSALS[what]
+    code, out, err = gramfold("run", *arguments, *([] if "--out" in arguments else ["--out", "fresh"]))
+    lines = err.strip().splitlines()
+    assert code == 2
+    assert out == ""
+    assert len(lines) == 1, err
+    assert lines[0].startswith("error: ")
+    assert message in lines[0]
+    assert not (tmp_path / "fresh").exists(), "nothing partial is left behind"
+
+
+def test_the_installed_command_answers_as_a_process(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "gramfold", "run", "--data", "nowhere.npz"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: no such data file: nowhere.npz\n"
+
+
+def test_methods_lists_every_method_for_people_and_for_machines(gramfold):
+    code, out, _ = gramfold("methods")
+    assert code == 0
+    assert "fedhip" in out
+    code, out, _ = gramfold("methods", "--json")
+    listed = {entry["name"]: entry for entry in json.loads(out)}
+    assert listed["apfl"]["parameters"]["refinement"] == "relu:1024"
+    assert all(entry["summary"] and entry["paper"] for entry in listed.values())
+
+
+def test_help_and_version(gramfold):
+    assert "closed form" in gramfold("--help")[1]
+    assert gf.__version__ in gramfold("--version")[1]
+
+
+def test_report_makes_the_page_again_and_refuses_what_is_no_result(gramfold, tmp_path):
+    gramfold("run", "--clients", "3", "--methods", "afl", "--out", "here")
+    page = (tmp_path / "here" / "report.html").read_text()
+    assert gramfold("report", "here", "--out", "again.html")[0] == 0
+    assert (tmp_path / "again.html").read_text() == page
+    (tmp_path / "other.json").write_text('{"a": 1}')
+    for wrong in ("other.json", "absent.json"):
+        code, _, err = gramfold("report", wrong)
+        assert code == 2
+        assert len(err.strip().splitlines()) == 1

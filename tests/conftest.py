@@ -1,0 +1,30 @@
+"""Shared fixtures. Random problems and helpers live in strategies.py."""
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+import gramfold as gf
+
+# The same examples on every machine and in every run: a red build can be reproduced by anyone.
+settings.register_profile("gramfold", deadline=None, derandomize=True, max_examples=40)
+settings.load_profile("gramfold")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def blobs() -> tuple[np.ndarray, np.ndarray]:
+    """300 samples of 8 numbers in 4 overlapping classes."""
+    rng = np.random.default_rng(7)
+    codes = rng.integers(0, 4, 300)
+    return rng.standard_normal((4, 8))[codes] * 1.5 + rng.standard_normal((300, 8)), codes
+
+
+@pytest.fixture(scope="session")
+def federation(blobs: tuple[np.ndarray, np.ndarray]) -> gf.Federation:
+    """Seven skewed clients."""
+    return gf.Federation.split(*blobs, clients=7, partition="dirichlet:0.5", seed=3)

@@ -1,0 +1,111 @@
+"""Closed-form leave-one-out and GCV equal their definitions: really leaving one out, really building the hat matrix."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import PENALTIES, problems, relative
+
+import gramfold as gf
+from gramfold.methods.fedhip import ALPHAS, _Blend
+from gramfold.solve.gcv import choose_penalty, gcv_scores, penalty_grid
+from gramfold.solve.leave_one_out import Kernel, left_out_residuals, leverages
+from gramfold.solve.ridge import Spectrum, factorise
+
+SOLVED = 1e-9  # conditions below 1e5 (PENALTIES); 1 - leverage is at least penalty / (penalty + |f|^2), about 1e-4
+
+
+def really_left_out(F, Y, penalty):
+    """Residuals of each sample under the ridge of all the others."""
+    out = np.empty_like(Y)
+    for i in range(len(F)):
+        rest, targets = np.delete(F, i, 0), np.delete(Y, i, 0)
+        out[i] = Y[i] - F[i] @ np.linalg.solve(rest.T @ rest + penalty * np.eye(F.shape[1]), rest.T @ targets)
+    return out
+
+
+@given(problems(samples=(1, 20), width=(1, 10)), PENALTIES)
+def test_press_is_leaving_one_out(problem, penalty):
+    F, Y = problem.X, problem.Y
+    factor = factorise(F.T @ F, penalty)
+    residuals = left_out_residuals(Y - F @ factor.solve(F.T @ Y), leverages(factor, F))
+    assert relative(residuals, really_left_out(F, Y, penalty)) < SOLVED
+
+
+@given(problems(samples=(1, 20), width=(1, 10)), PENALTIES)
+def test_the_kernel_leaves_one_out_in_primal_and_dual(problem, penalty):
+    F, Y = problem.X, problem.Y
+    kernel = Kernel.of(F)
+    assert kernel.vectors.shape[1] <= min(F.shape)
+    assert relative(kernel.left_out_residuals(Y, penalty), really_left_out(F, Y, penalty)) < SOLVED
+    assert kernel.unit == pytest.approx((F**2).sum(1).mean(), rel=1e-12)
+
+
+@given(problems(samples=(2, 24), width=(1, 8), clients=(1, 4)), PENALTIES, st.sampled_from(list(range(len(ALPHAS)))))
+def test_the_blend_leaves_one_out_of_the_shared_and_of_the_own_moments(problem, gamma, which):
+    alpha = float(ALPHAS[which])
+    X, Y = problem.X, problem.Y
+    F, own = X[problem.owners == 0], Y[problem.owners == 0]
+    factor = factorise(X.T @ X, gamma)
+    blend = _Blend(factor, factor.solve(X.T @ Y), F, own)
+    parameters, scores = list(blend.left_out_scores(own))[which]
+    assert parameters == {"alpha": alpha}
+    expected = np.empty_like(own)
+    for i, (f, y) in enumerate(zip(F, own, strict=True)):
+        S, M = X.T @ X - np.outer(f, f), X.T @ Y - np.outer(f, y)
+        G, B = F.T @ F - np.outer(f, f), F.T @ own - np.outer(f, y)
+        expected[i] = f @ np.linalg.solve(S + alpha * G + gamma * np.eye(len(f)), M + alpha * B)
+    # alpha up to 1e5 against gamma 1e-2: condition numbers up to 1e9
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-6 * max(1.0, np.abs(expected).max()))
+
+
+@given(problems(samples=(1, 30), width=(1, 10)), st.floats(-6, 3))
+def test_gcv_equals_its_definition(problem, exponent):
+    F, Y = problem.X, problem.Y
+    n, m = F.shape
+    spectrum = Spectrum.of(F.T @ F)
+    penalty = 10**exponent * float(spectrum.values.sum()) / n
+    # I - H is computed as such (I - H = p (FF' + pI)^-1): 1 - h would lose the digits that matter where n <= m
+    rest = penalty * np.linalg.inv(F @ F.T + penalty * np.eye(n))
+    expected = n * ((rest @ Y) ** 2).sum() / np.trace(rest) ** 2
+    score = gcv_scores(spectrum, F.T @ Y, float((Y**2).sum()), n, np.array([penalty]))[0]
+    # near interpolation the moments hold RSS only to epsilon |Y|^2 / RSS; 1e-6 is what choosing from a grid needs
+    assert score == pytest.approx(expected, rel=1e-6)
+
+
+@given(problems(samples=(2, 30), width=(1, 10)))
+def test_the_chosen_penalty_has_the_least_gcv_and_lies_inside_the_grid(problem):
+    spectrum = Spectrum.of(problem.X.T @ problem.X)
+    cross, squares, n = problem.X.T @ problem.Y, float(len(problem.X)), len(problem.X)
+    grid = penalty_grid(spectrum, n)
+    chosen = choose_penalty(spectrum, cross, squares, n)
+    scores = gcv_scores(spectrum, cross, squares, n, np.append(grid, chosen))
+    assert scores[-1] == scores.min()
+    assert grid[0] <= chosen <= grid[-1]
+
+
+@given(problems(samples=(2, 24), width=(2, 8), clients=(2, 4)), PENALTIES)
+def test_the_server_chooses_alpha_by_the_gcv_of_the_blend(problem, gamma):
+    result = gf.run(gf.FedHiP(features="raw+linear", gamma=gamma, at="server"), problem.federation())
+    X, Y = problem.X, problem.Y
+    system, cross = X.T @ X + gamma * np.eye(X.shape[1]), X.T @ Y
+    for k in range(problem.clients):
+        F, own = X[problem.owners == k], Y[problem.owners == k]
+        without = system - F.T @ F
+        residuals = own - F @ np.linalg.solve(without, cross - F.T @ own)
+        kernel = F @ np.linalg.solve(without, F.T)
+        scores = []
+        for alpha in ALPHAS:
+            rest = np.linalg.inv(kernel + np.eye(len(F)) / (1 + alpha))
+            scores.append(((rest @ residuals) ** 2).sum() / np.trace(rest) ** 2)
+        alpha = result.clients[str(k)].chosen["alpha"]
+        assert scores[int(np.flatnonzero(alpha == ALPHAS)[0])] <= min(scores) * (1 + 1e-6)  # ties may fall either way
+
+
+def test_local_reports_the_accuracy_that_leaving_one_out_would_give(blobs):
+    X, y = blobs[0][:60], blobs[1][:60]
+    federation = gf.Federation.from_clients({"only": (X, y, X, y)})
+    chosen = gf.run(gf.Local(features="raw+bias+linear"), federation).clients["only"].chosen
+    F, Y = np.hstack([np.ones((60, 1)), X]), np.eye(4)[y]
+    scores = Y - really_left_out(F, Y, chosen["beta"])
+    assert chosen["leave_one_out_accuracy"] == pytest.approx((scores.argmax(1) == y).mean(), abs=1e-12)
