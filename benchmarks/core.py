@@ -11,10 +11,10 @@ import subprocess
 import sys
 
 import numpy as np
+from benchmarks.timing import best_interleaved, gemm_rate, peak_bytes, resident_bytes, write
 from sklearn.linear_model import RidgeClassifier
 
 import gramfold as gf
-from benchmarks.timing import best_interleaved, gemm_rate, peak_bytes, resident_bytes, write
 from gramfold.federation import Dataset, load_npz
 
 CLIENTS = 100
@@ -83,7 +83,6 @@ def main(path: str) -> None:
     )
     seconds |= best_interleaved(1, {"paper_recursion": lambda: paper_recursion(clients, data.outputs, 1.0)})
     rate, flops = gemm_rate(), needed_flops(sizes, tests, data.inputs.shape[1], data.outputs)
-    del train64, clients, phi_rows
     above = int(
         subprocess.run([sys.executable, "-m", "benchmarks.core", path, "--memory"], capture_output=True, check=True).stdout
     )

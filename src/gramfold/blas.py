@@ -1,4 +1,4 @@
-"""Three BLAS/LAPACK routines, in place on C-ordered float64 arrays and without the interpreter lock.
+"""Three BLAS/LAPACK routines, in place on row-major float64 arrays and without the interpreter lock.
 
 SciPy's own wrappers hold the lock for the whole call, so threads that solve for different clients would take turns.
 Called through the function pointers SciPy exports for Cython, the same routines run side by side.
@@ -44,9 +44,14 @@ def _double(value: float) -> Any:
 
 
 def _data(array: Float64, written: bool = False) -> ctypes.c_void_p:
-    if array.dtype != np.float64 or not array.flags.c_contiguous or (written and not array.flags.writeable):
-        raise TypeError("expected a C-contiguous float64 array")
+    if array.dtype != np.float64 or array.strides[1] != 8 or array.strides[0] % 8 or (written and not array.flags.writeable):
+        raise TypeError("expected float64 rows, each contiguous")
     return ctypes.c_void_p(array.ctypes.data)
+
+
+def _stride(array: Float64) -> Any:
+    """Numbers from one row to the next: blocks of a larger matrix are fine."""
+    return _int(max(array.strides[0] // 8, 1))
 
 
 def add_gram(total: Float64, rows: Float64, outer: bool = False) -> None:
@@ -58,8 +63,8 @@ def add_gram(total: Float64, rows: Float64, outer: bool = False) -> None:
     if n and m:
         flag = _char(b"T" if outer else b"N")
         _dsyrk(
-            _char(b"U"), flag, _int(size), _int(depth), _double(1.0), _data(rows), _int(m), _double(1.0),
-            _data(total, written=True), _int(size),
+            _char(b"U"), flag, _int(size), _int(depth), _double(1.0), _data(rows), _stride(rows), _double(1.0),
+            _data(total, written=True), _stride(total),
         )  # fmt: skip
 
 
@@ -68,7 +73,7 @@ def cholesky_inplace(matrix: Float64) -> bool:
     info = ctypes.c_int(0)
     n = matrix.shape[0]
     if n:
-        _dpotrf(_char(b"U"), _int(n), _data(matrix, written=True), _int(n), ctypes.byref(info))
+        _dpotrf(_char(b"U"), _int(n), _data(matrix, written=True), _stride(matrix), ctypes.byref(info))
     return info.value == 0
 
 
@@ -81,5 +86,5 @@ def solve_lower_inplace(lower: Float64, right: Float64, transposed: bool = False
         flag = _char(b"T" if transposed else b"N")
         _dtrsm(
             _char(b"R"), _char(b"U"), flag, _char(b"N"), _int(k), _int(n), _double(1.0),
-            _data(lower), _int(n), _data(right, written=True), _int(k),
+            _data(lower), _stride(lower), _data(right, written=True), _stride(right),
         )  # fmt: skip

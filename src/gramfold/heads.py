@@ -13,6 +13,7 @@ from gramfold import arrays, features, wire
 from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
 from gramfold.features import DrawnMap
+from gramfold.solve.discriminant import Discriminant
 from gramfold.wire import Packet
 
 FORMAT = 1
@@ -28,8 +29,24 @@ class Stream:
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """What becomes of the streams' scores in a probabilistic head: weighted cosine and Gaussian evidence for each class."""
+
+    discriminant: Discriminant
+    cosine: float
+    gaussian: float
+
+    def __call__(self, scores: Array) -> Array:
+        cosine, gaussian = self.discriminant.evidence(scores)
+        cosine *= self.cosine
+        gaussian *= self.gaussian
+        cosine += gaussian
+        return cosine
+
+
+@dataclass(frozen=True)
 class Head:
-    """A sum of linear streams over feature maps, plus an offset per class.
+    """A sum of linear streams over feature maps, perhaps turned into evidence, plus refinement streams and an offset per class.
 
     `labels` names the classes (None: a regressor). `probabilistic` says that the scores are log-probabilities up to a
     constant, so that their softmax is a calibrated distribution. `chosen` is what the method selected for this client.
@@ -37,6 +54,8 @@ class Head:
 
     streams: Sequence[Stream]
     labels: tuple[int | str, ...] | None
+    evidence: Evidence | None = None
+    refinement: Sequence[Stream] = ()
     offset: np.ndarray | None = None
     probabilistic: bool = False
     method: str = ""
@@ -49,12 +68,11 @@ class Head:
     def scores(self, inputs: Array) -> Array:
         """n x classes scores, before the argmax (for a regressor: the predictions)."""
         inputs = self._rows(inputs)
-        total = None
-        for stream in self.streams:
-            part = stream.map(inputs) @ arrays.like(stream.weights, inputs)
-            if stream.scale != 1.0:
-                part *= stream.scale
-            total = part if total is None else total + part
+        total = _summed(self.streams, inputs)
+        if self.evidence is not None:
+            total = self.evidence(total)
+        if self.refinement:
+            total += _summed(self.refinement, inputs)
         return total if self.offset is None else total + arrays.like(self.offset, inputs)
 
     def predict_codes(self, inputs: Array) -> np.ndarray:
@@ -83,12 +101,18 @@ class Head:
     # --- as a file ---
 
     def pack(self) -> Packet:
-        streams = [{"features": stream.map.description, "scale": stream.scale} for stream in self.streams]
-        parts = {f"weights.{i}": stream.weights for i, stream in enumerate(self.streams)}
+        both = [*self.streams, *self.refinement]
+        streams = [{"features": stream.map.description, "scale": stream.scale} for stream in both]
+        parts = {f"weights.{i}": stream.weights for i, stream in enumerate(both)}
+        evidence = None
+        if self.evidence is not None:
+            evidence = {"cosine": self.evidence.cosine, "gaussian": self.evidence.gaussian}
+            parts |= {f"discriminant.{key}": value for key, value in vars(self.evidence.discriminant).items()}
         if self.offset is not None:
             parts["offset"] = self.offset
         meta = {
-            "head": "linear", "format": FORMAT, "streams": streams, "labels": None if self.labels is None else list(self.labels),
+            "head": "linear", "format": FORMAT, "streams": streams, "refinement": len(self.refinement), "evidence": evidence,
+            "labels": None if self.labels is None else list(self.labels),
             "probabilistic": self.probabilistic, "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
         }  # fmt: skip
         return Packet(parts, meta)
@@ -102,7 +126,15 @@ class Head:
                 for i, stream in enumerate(meta["streams"])
             ]
             labels = None if meta["labels"] is None else tuple(meta["labels"])
-            head = cls(streams, labels, packet.arrays.get("offset"), meta["probabilistic"], meta["method"], meta["chosen"])
+            evidence = None
+            if meta["evidence"] is not None:
+                discriminant = Discriminant(*(packet[f"discriminant.{key}"] for key in ("mean", "axes", "centroids")))
+                evidence = Evidence(discriminant, **meta["evidence"])
+            first = len(streams) - meta["refinement"]
+            head = cls(
+                streams[:first], labels, evidence, streams[first:], packet.arrays.get("offset"), meta["probabilistic"],
+                meta["method"], meta["chosen"],
+            )  # fmt: skip
         except (KeyError, TypeError) as error:
             raise GramfoldError(f"not a gramfold head: {error}") from None
         for stream in streams:
@@ -114,6 +146,19 @@ class Head:
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as safetensors."""
         wire.write_atomically(Path(path), self.pack().to_bytes())
+
+
+def _summed(streams: Sequence[Stream], inputs: Array) -> Array:
+    total = None
+    for stream in streams:
+        part = stream.map(inputs) @ arrays.like(stream.weights, inputs)
+        if stream.scale != 1.0:
+            part *= stream.scale
+        if total is None:
+            total = part
+        else:
+            total += part
+    return total
 
 
 def load_head(path: str | PathLike[str]) -> Head:

@@ -142,6 +142,14 @@ class Moments:
             raise GramfoldError("moments of continuous targets have no class counts")
         return np.asarray(np.rint(arrays.to_numpy(self.squares)), dtype=np.int64)
 
+    def rotated(self) -> tuple["Moments", Array]:
+        """The same moments with their rows turned into the triangular factor that travels, and the rotation Q with F = Q R."""
+        rows, targets = self.factor()
+        q, r = arrays.qr(rows)
+        twin = Moments(self.dim, self.outputs, labels=self.labels, fingerprint=self.fingerprint, like=self._like)
+        twin.n, twin.squares, twin._pending = self.n, self.squares, [(r, q.T @ targets)]
+        return twin, q
+
     def factor(self) -> tuple[Array, Array]:
         """Rows R and targets T, at most m of each, with R'R the gram and R'T the cross-moment."""
         if self._gram is None:

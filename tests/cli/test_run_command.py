@@ -70,7 +70,18 @@ def test_the_same_command_gives_the_same_figures_and_may_overwrite_its_own_outpu
 
 
 def test_settings_reach_the_methods_and_saved_heads_can_be_loaded(gramfold, tmp_path):
-    arguments = ["--clients", "3", "--methods", "afl,fedhip", "--set", "fedhip.alpha=0", "--features", "linear", "--heads", "heads"]
+    arguments = [
+        "--clients",
+        "3",
+        "--methods",
+        "afl,fedhip",
+        "--set",
+        "fedhip.alpha=0",
+        "--features",
+        "linear",
+        "--heads",
+        "heads",
+    ]
     code, out, _ = gramfold("run", *arguments, "--json", "--out", "here")
     assert code == 0
     afl, fedhip = json.loads(out)["methods"]
@@ -156,7 +167,11 @@ def test_bad_input_gets_one_clear_line_and_exit_code_2(what, gramfold, tmp_path)
 
 def test_the_installed_command_answers_as_a_process(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "gramfold", "run", "--data", "nowhere.npz"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "gramfold", "run", "--data", "nowhere.npz"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: no such data file: nowhere.npz\n"

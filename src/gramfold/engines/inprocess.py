@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gramfold import arrays, stopwatch
-from gramfold.engines.result import ClientResult, Result
+from gramfold.engines.result import ClientResult, Result, Run
 from gramfold.engines.workers import Progress, Workers, cpu_count
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
@@ -112,7 +112,7 @@ def run_inprocess(
         heads={name: finished[name][0] for name in names} if keep_heads else {},
         global_head=shared,
         seconds={phase: workers.seconds.get(phase, 0.0) for phase in PHASES},
-        classification=federation.task.labels is not None,
+        run=Run(method, federation.task, broadcast),
         chosen=broadcast.meta.get("chosen", {}),
     )
 

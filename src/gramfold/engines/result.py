@@ -4,9 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gramfold import evaluation
+from gramfold import arrays, evaluation
+from gramfold.arrays import Array
 from gramfold.evaluation import Calibration, Scored
+from gramfold.federation import Samples, Task
 from gramfold.heads import Head
+from gramfold.methods import ClientData, Method
+from gramfold.wire import Packet
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,15 @@ class ClientResult:
 
 
 @dataclass(frozen=True)
+class Run:
+    """The method, its task, and what everybody was told last."""
+
+    method: Method
+    task: Task
+    broadcast: Packet
+
+
+@dataclass(frozen=True)
 class Result:
     """One method on one federation."""
 
@@ -46,9 +59,19 @@ class Result:
     heads: Mapping[str, Head]
     global_head: Head | None
     seconds: Mapping[str, float]
-    classification: bool = True
+    run: Run
+    """What it takes to go on: see `join`."""
     chosen: Mapping[str, Any] = field(default_factory=dict)
     """What the server selected."""
+
+    @property
+    def classification(self) -> bool:
+        return self.run.task.labels is not None
+
+    def join(self, X: Array, y: Array, name: str = "newcomer", device: str = "cpu") -> Head:
+        """A head for a client that comes after the round: from what everybody was told and its own samples."""
+        train = Samples(*(arrays.to_device(part, device) for part in (X, self.run.task.encode(name, y))))
+        return self.run.method.personalize(ClientData(name, train), self.run.broadcast)
 
     def _tested(self) -> Sequence[ClientResult]:
         return [client for client in self.clients.values() if client.test]

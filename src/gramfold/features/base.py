@@ -66,6 +66,10 @@ class DrawnMap:
         self.fingerprint = hashlib.sha256(canonical.encode()).hexdigest()[:16]
         self._function = spec.function(self.inputs, self.description["seed"], self.description["name"])
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, also in another process, is the same map drawn again."""
+        return draw_described, (self.description,)
+
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim) of rows (n x inputs), of the same kind and on the same device."""
         if inputs.ndim != 2 or inputs.shape[1] != self.inputs:

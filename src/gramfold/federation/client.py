@@ -4,7 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from gramfold.arrays import Array
+from gramfold.errors import GramfoldError
 
 
 class Samples(NamedTuple):
@@ -40,3 +43,15 @@ class Task:
     seed: int
     samples: int | None = None
     """Training samples in all, where that is known beforehand."""
+
+    def encode(self, name: str, y: Array) -> np.ndarray:
+        """Targets as methods see them: class codes, or rows of values. `name` is whose they are."""
+        y = np.asarray(y)
+        if self.labels is None:
+            return np.reshape(y.astype(np.float64), (len(y), self.outputs))
+        known = {label: code for code, label in enumerate(self.labels)}
+        try:
+            return np.array([known[label] for label in y.tolist()], dtype=np.int64)
+        except KeyError as error:
+            wrong = error.args[0]
+            raise GramfoldError(f"client {name!r} has label {wrong!r}, which is not among the {self.outputs} classes") from None

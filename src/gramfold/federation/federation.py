@@ -247,7 +247,7 @@ def _given_client(name: str, source: ClientSource, task: Task, test: float) -> C
             raise GramfoldError(f"client {name!r} has {len(X)} samples and {len(y)} targets; leave empty clients out")
         if int(np.prod(X.shape[1:])) != task.inputs:
             raise GramfoldError(f"client {name!r} has {int(np.prod(X.shape[1:]))} numbers per sample, the others {task.inputs}")
-        targets = _targets(name, y, task)
+        targets = task.encode(name, y)
         if len(loaded) == 4:
             return Samples(X, targets)
         codes = targets if task.labels is not None else np.zeros(len(targets), dtype=np.int64)
@@ -255,16 +255,3 @@ def _given_client(name: str, source: ClientSource, task: Task, test: float) -> C
         return Samples(X[rows], targets[rows])
 
     return Client(name, partial(samples, 0), partial(samples, 1))
-
-
-def _targets(name: str, y: Array, task: Task) -> np.ndarray:
-    y = np.asarray(y)
-    if task.labels is None:
-        return np.reshape(y.astype(np.float64), (len(y), task.outputs))
-    known = {label: code for code, label in enumerate(task.labels)}
-    try:
-        return np.array([known[label] for label in y.tolist()], dtype=np.int64)
-    except KeyError as error:
-        raise GramfoldError(
-            f"client {name!r} has label {error.args[0]!r}, which is not among the {task.outputs} classes"
-        ) from None

@@ -8,9 +8,10 @@ from gramfold.methods.apfl import APFL
 from gramfold.methods.fedhip import FedHiP
 from gramfold.methods.local import Local
 from gramfold.methods.local_classes import LocalClasses
+from gramfold.methods.pace import PACE
 from gramfold.methods.protocol import ClientData, Method, Upload
 
-METHODS: dict[str, type[Method]] = {method.name: method for method in (Local, AFL, LocalClasses, FedHiP, APFL)}
+METHODS: dict[str, type[Method]] = {method.name: method for method in (Local, AFL, LocalClasses, FedHiP, APFL, PACE)}
 
 
 def make_method(name: str, **parameters: Any) -> Method:
@@ -30,5 +31,5 @@ def make_method(name: str, **parameters: Any) -> Method:
 
 
 __all__ = [
-    "AFL", "APFL", "METHODS", "ClientData", "FedHiP", "Local", "LocalClasses", "Method", "Upload", "make_method",
+    "AFL", "APFL", "METHODS", "PACE", "ClientData", "FedHiP", "Local", "LocalClasses", "Method", "Upload", "make_method",
 ]  # fmt: skip

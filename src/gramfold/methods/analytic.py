@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from gramfold import arrays, features, moments
 from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
@@ -13,10 +15,12 @@ from gramfold.heads import Head, Stream
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.moments import Moments
 from gramfold.solve.gcv import choose_penalty
-from gramfold.solve.ridge import Factor, Spectrum, factorise
+from gramfold.solve.ridge import Factor, factorise
 from gramfold.wire import Packet
 
 MapLike = str | FeatureMap
+FOLDED = "folded"
+"""In a client's memory: its samples are part of the sum, so to be honest about them they must be left out again."""
 
 
 def draw_map(spec: MapLike, task: Task, stream: str = "features") -> DrawnMap:
@@ -65,6 +69,7 @@ class Analytic(Method):
             total = part if total is None else total.__iadd__(part)
         if total is None:
             raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
+        client.memory[FOLDED] = np.array(1)
         return total
 
     def parameters(self) -> Mapping[str, Any]:
@@ -78,6 +83,5 @@ class Analytic(Method):
 def solve_pooled(total: Moments, penalty: float | None) -> tuple[float, Factor]:
     """The penalty (by GCV where None) and the factorised system gram + penalty I of folded moments."""
     if penalty is None:
-        spectrum = Spectrum.of(total.lower_gram)
-        penalty = choose_penalty(spectrum, total.cross, float(total.squares.sum()), total.n)
+        penalty = choose_penalty(total.lower_gram, total.cross, float(total.squares.sum()), total.n)
     return penalty, factorise(total.lower_gram, penalty)

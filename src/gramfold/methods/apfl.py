@@ -16,7 +16,7 @@ from gramfold.arrays import Array
 from gramfold.federation import Task
 from gramfold.heads import Head, Stream
 from gramfold.methods.afl import AFL
-from gramfold.methods.analytic import MapLike, described_map, draw_map, extend, labels_of, solve_pooled, target_rows
+from gramfold.methods.analytic import FOLDED, MapLike, described_map, draw_map, extend, labels_of, solve_pooled, target_rows
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.selection import Candidate, choose, is_classification
 from gramfold.moments import Moments
@@ -65,7 +65,10 @@ class APFL(AFL):
         rows = rows if psi is phi else psi(client.train.inputs)
         gamma, lam, chosen = self.gamma, self.lam, dict(broadcast.meta["chosen"])
         if gamma is None or lam is None:
-            candidates = self._left_out_scores(Kernel.of(rows), targets, base, broadcast.meta["leverage"])
+            # the refinement is left out exactly, the base going by its mean leverage
+            leverage = broadcast.meta["leverage"] if FOLDED in client.memory else 0.0
+            honest = targets - (targets - base) / (1.0 - leverage)
+            candidates = left_out_blends(Kernel.of(rows), targets - base, honest, gamma, lam)
             chosen |= choose(candidates, targets, is_classification(broadcast.meta))
             gamma, lam = chosen["gamma"], chosen["lam"]
         personal = ridge_from_rows(rows, targets - base, gamma)
@@ -77,11 +80,12 @@ class APFL(AFL):
             streams = [Stream(phi, primary), Stream(psi, personal, lam)]
         return Head(streams, labels_of(broadcast), method=self.name, chosen=chosen)
 
-    def _left_out_scores(self, kernel: Kernel, targets: Array, base: Array, leverage: float) -> Iterator[Candidate]:
-        """Scores in which the refinement has not seen the sample, nor, going by the mean leverage, has the base."""
-        residuals = targets - base
-        base = targets - residuals / (1.0 - leverage)
-        for gamma in map(float, GAMMAS * kernel.unit) if self.gamma is None else [self.gamma]:
-            fit = residuals - kernel.left_out_residuals(residuals, gamma)
-            for lam in LAMBDAS if self.lam is None else [self.lam]:
-                yield {"gamma": gamma, "lam": lam}, base + lam * fit
+
+def left_out_blends(
+    kernel: Kernel, residuals: Array, base: Array, gamma: float | None = None, lam: float | None = None
+) -> Iterator[Candidate]:
+    """base + lam * (what ridge on the other samples' residuals says of each), for every gamma and lam to be tried."""
+    for penalty in map(float, GAMMAS * kernel.unit) if gamma is None else [gamma]:
+        fit = residuals - kernel.left_out_residuals(residuals, penalty)
+        for weight in LAMBDAS if lam is None else [lam]:
+            yield {"gamma": penalty, "lam": weight}, base + weight * fit

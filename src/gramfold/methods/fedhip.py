@@ -17,7 +17,7 @@ import numpy as np
 from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head, Stream
-from gramfold.methods.analytic import Analytic, described_map, extend, labels_of, solve_pooled, target_rows
+from gramfold.methods.analytic import FOLDED, Analytic, described_map, extend, labels_of, solve_pooled, target_rows
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.selection import Candidate, choose, is_classification
 from gramfold.moments import Moments
@@ -72,13 +72,13 @@ class FedHiP(Analytic):
     def personalize(self, client: ClientData, broadcast: Packet) -> Head:
         phi = described_map(broadcast)
         chosen: dict[str, Any] = dict(broadcast.meta["chosen"])
-        if self.at == "server":
+        if "personal" in broadcast.arrays:
             return Head([Stream(phi, broadcast["personal"])], labels_of(broadcast), method=self.name, chosen=chosen)
         rows = phi(client.train.inputs)
         targets = target_rows(client.train, broadcast, rows)
         factor, weights, alpha = _factor(broadcast), broadcast["weights"], self.alpha
         if alpha is None:
-            blend = _Blend(factor, weights, rows, targets)
+            blend = _Blend(factor, weights, rows, targets, folded=FOLDED in client.memory)
             chosen |= choose(blend.left_out_scores(targets), targets, is_classification(broadcast.meta))
             alpha = chosen["alpha"]
         personal = update_solution(factor, weights, rows, targets, alpha)
@@ -97,13 +97,13 @@ class _Blend:
 
     Without the client the system is B = A - F'F with solution W0. In the kernel K = F B^-1 F' the blend is ridge on the
     residuals r = Y - F W0 with penalty t = 1/(1 + alpha). From A's side: F A^-1 F' = E diag(w) E' gives K = E diag(w/(1-w)) E'
-    and r = (I - F A^-1 F')^-1 (Y - F W).
+    and r = (I - F A^-1 F')^-1 (Y - F W). A client that is not folded into A has B = A.
     """
 
-    def __init__(self, factor: Factor, weights: Array, rows: Array, targets: Array) -> None:
+    def __init__(self, factor: Factor, weights: Array, rows: Array, targets: Array, folded: bool = True) -> None:
         self.target_squares = float((targets**2).sum())
         own = Kernel.of(factor.half_solve(rows.T).T)
-        free = 1.0 / (1.0 - own.values)
+        free = 1.0 / (1.0 - own.values * folded)
         self.residuals = own.apply(free, 1.0, targets - rows @ weights)
         self.kernel = Kernel(own.values * free, own.vectors)
 

@@ -46,6 +46,8 @@ class Method(ABC):
     """What it is called on the command line and in results."""
     summary: ClassVar[str]
     paper: ClassVar[str]
+    probabilistic: ClassVar[bool] = False
+    """Whether its heads give probabilities."""
 
     @property
     def rounds(self) -> int:

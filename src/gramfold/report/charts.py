@@ -84,8 +84,7 @@ def size_bars(clients: Sequence[Mapping[str, Any]]) -> str:
     body = [_text(LEFT - 12, 18, f"{most:.0f}", "end", "axis"), _text(LEFT - 12, base, "0", "end", "axis")]
     for i, count in enumerate(sizes):
         tall = 96 * float(count) / most
-        body.append(
-            f'<rect x="{LEFT + i * step:.2f}" y="{base - tall:.1f}" width="{max(step * 0.8, 0.6):.2f}" height="{tall:.1f}" class="size"/>'
-        )
+        place = f'x="{LEFT + i * step:.2f}" y="{base - tall:.1f}"'
+        body.append(f'<rect {place} width="{max(step * 0.8, 0.6):.2f}" height="{tall:.1f}" class="size"/>')
     body.append(_text(LEFT, base + 17, f"{len(clients)} clients by training samples", css="axis"))
     return _svg(height, body, "training samples of each client, largest first")

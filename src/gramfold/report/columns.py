@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gramfold.report.text import duration, number, percent, size
+from gramfold.report.text import NOTHING, duration, number, percent, size
 
 Method = Mapping[str, Any]
 
@@ -46,4 +46,4 @@ def columns(methods: Sequence[Method]) -> list[Column]:
         Column("down / client", "bytes a client receives, as serialised", lambda m: size(per_client(m, "downlink_bytes"))),
         Column("time", "wall-clock, evaluation included", lambda m: duration(sum(m["seconds"].values()))),
     ]
-    return [column for column in [*figures, *costs] if any(column.cell(method) != "–" for method in methods)]
+    return [column for column in [*figures, *costs] if any(column.cell(method) != NOTHING for method in methods)]

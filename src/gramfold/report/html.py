@@ -11,22 +11,36 @@ from gramfold.report.text import number, percent, setting
 MOST_CLIENTS = 1000
 
 STYLE = """
-:root { --ink: #1d2430; --soft: #5d6878; --line: #dfe4ea; --paper: #ffffff; --shade: #f5f7f9; --main: #2563a8; --mark: #c2410c; }
+:root { --ink: #1d2430; --soft: #5d6878; --line: #dfe4ea; --paper: #fff; --shade: #f5f7f9; --main: #2563a8; --mark: #c2410c; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6eaf0; --soft: #9aa5b5; --line: #333c49; --paper: #14181f; --shade: #1b212a; --main: #6ea8e0; --mark: #fb923c; } }
+  :root { --ink: #e6eaf0; --soft: #9aa5b5; --line: #333c49; --paper: #14181f; --shade: #1b212a; --main: #6ea8e0; }
+}
 * { box-sizing: border-box; }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto; max-width: 1180px; padding: 32px 24px 64px; }
-h1 { font-size: 26px; margin: 0 0 4px; } h2 { font-size: 19px; margin: 40px 0 8px; } p { margin: 6px 0; } .soft { color: var(--soft); }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 14.5px; }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  margin: 0 auto; max-width: 1180px; padding: 32px 24px 64px; }
+h1 { font-size: 26px; margin: 0 0 4px; }
+h2 { font-size: 19px; margin: 40px 0 8px; }
+p { margin: 6px 0; }
+.soft { color: var(--soft); }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 14.5px; }
 th, td { padding: 7px 10px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { font-weight: 600; color: var(--soft); } th:first-child, td:first-child { text-align: left; }
-tr.best td { background: var(--shade); font-weight: 650; } td.settings { text-align: left; white-space: normal; color: var(--soft); }
-svg { width: 100%; max-width: 900px; height: auto; display: block; } svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
-svg .axis { fill: var(--soft); font-size: 12px; } svg .grid { stroke: var(--line); } svg .dot { fill: var(--main); fill-opacity: .45; }
-svg .mean { stroke: var(--mark); stroke-width: 2.5; } svg .value { font-weight: 600; } svg .size { fill: var(--main); fill-opacity: .7; }
-svg .phase0 { fill: #8ab4d8; } svg .phase1 { fill: #2563a8; } svg .phase2 { fill: #7c5cbf; } svg .phase3 { fill: #c2410c; }
-svg .phase4 { fill: #9aa5b5; }
-details { margin-top: 32px; } summary { cursor: pointer; font-weight: 600; }
+th { font-weight: 600; color: var(--soft); }
+th:first-child, td:first-child { text-align: left; }
+tr.best td { background: var(--shade); font-weight: 650; }
+td.settings { text-align: left; white-space: normal; color: var(--soft); }
+svg { width: 100%; max-width: 900px; height: auto; display: block; }
+svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
+svg .axis { fill: var(--soft); font-size: 12px; }
+svg .grid { stroke: var(--line); }
+svg .dot { fill: var(--main); fill-opacity: .45; }
+svg .mean { stroke: var(--mark); stroke-width: 2.5; }
+svg .value { font-weight: 600; }
+svg .size { fill: var(--main); fill-opacity: .7; }
+svg .phase0 { fill: #8ab4d8; } svg .phase1 { fill: #2563a8; } svg .phase2 { fill: #7c5cbf; }
+svg .phase3 { fill: #c2410c; } svg .phase4 { fill: #9aa5b5; }
+details { margin-top: 32px; }
+summary { cursor: pointer; font-weight: 600; }
 """
 
 
@@ -51,7 +65,8 @@ def render_page(result: Mapping[str, Any]) -> str:
         parts += ["<h2>Settings</h2>", _settings(methods), _clients(methods, classes)]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>gramfold: {escape(str(data['name']))}</title><style>{STYLE}</style></head>\n<body>{''.join(parts)}</body></html>\n"
+        f"<title>gramfold: {escape(str(data['name']))}</title><style>{STYLE}</style></head>\n"
+        f"<body>{''.join(parts)}</body></html>\n"
     )
 
 

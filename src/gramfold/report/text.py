@@ -1,16 +1,18 @@
 """Numbers as people read them."""
 
+NOTHING = "\N{EN DASH}"
+
 
 def percent(share: float | None) -> str:
     """
-    >>> percent(0.8312), percent(None)
-    ('83.1', '–')
+    >>> percent(0.8312), percent(None) == NOTHING
+    ('83.1', True)
     """
-    return "–" if share is None else f"{100 * share:.1f}"
+    return NOTHING if share is None else f"{100 * share:.1f}"
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
+    return NOTHING if value is None else f"{value:.{digits}f}"
 
 
 def size(count: float) -> str:

@@ -2,7 +2,7 @@
 
 from gramfold import arrays
 from gramfold.arrays import Array
-from gramfold.solve.ridge import factorise
+from gramfold.solve.ridge import factorise, inverse_diagonal
 
 
 def ridge_from_rows(rows: Array, targets: Array, penalty: float) -> Array:
@@ -14,3 +14,19 @@ def ridge_from_rows(rows: Array, targets: Array, penalty: float) -> Array:
     if n < m:
         return rows.T @ factorise(arrays.outer_gram(rows), penalty).solve(targets)
     return factorise(arrays.gram(rows), penalty).solve(rows.T @ targets)
+
+
+def ridge_with_left_out(rows: Array, targets: Array, unit_penalty: float) -> tuple[Array, Array]:
+    """Ridge weights, and what ridge on the others says of each row; the penalty is in units of the rows' mean squared length."""
+    n, m = rows.shape
+    if n < m:
+        kernel = arrays.outer_gram(rows)
+        factor = factorise(kernel, unit_penalty * (float(kernel.diagonal().sum()) / n or 1.0))
+        solved = factor.solve(targets)
+        # the left-out residual is a_i / [(K + p I)^-1]_ii, and that diagonal is the squared length of T^-1's columns
+        return rows.T @ solved, targets - solved / inverse_diagonal(factor)[:, None]
+    gram = arrays.gram(rows)
+    factor = factorise(gram, unit_penalty * (float(gram.diagonal().sum()) / n or 1.0))
+    weights = factor.solve(rows.T @ targets)
+    leverage = (factor.half_solve(rows.T) ** 2).sum(0)
+    return weights, targets - (targets - rows @ weights) / (1.0 - leverage)[:, None]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from gramfold import arrays
 from gramfold.arrays import Array
-from gramfold.solve.ridge import Factor
+from gramfold.solve.ridge import Factor, inverse_diagonal
 
 
 def leverages(factor: Factor, rows: Array) -> Array:
@@ -14,9 +14,7 @@ def leverages(factor: Factor, rows: Array) -> Array:
 
 def mean_leverage(factor: Factor, penalty: float, n: int) -> float:
     """The mean of h_i over the n rows that A = gram + penalty I was made of: df / n, with df = m - penalty trace(A^-1)."""
-    identity = arrays.zeros(tuple(factor.half.shape), factor.half)
-    arrays.add_to_diagonal(identity, 1.0)
-    return (len(identity) - penalty * float((factor.half_solve(identity) ** 2).sum())) / max(n, 1)
+    return (len(factor.half) - penalty * float(inverse_diagonal(factor).sum())) / max(n, 1)
 
 
 def left_out_residuals(residuals: Array, leverage: Array) -> Array:

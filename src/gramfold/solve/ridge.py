@@ -100,3 +100,19 @@ class Spectrum:
 def ridge(gram: Array, cross: Array, penalty: float) -> Array:
     """(gram + penalty I)^-1 cross."""
     return factorise(gram, penalty).solve(cross)
+
+
+def inverse_diagonal(factor: Factor) -> Array:
+    """The diagonal of A^-1 = T'^-1 T^-1: the squared lengths of T^-1's columns.
+
+    Block by block: a column of T^-1 is zero above the diagonal, so only the corner below it is solved.
+    """
+    if factor.fallback:
+        return (factor.half**2).sum(0)
+    m, step = len(factor.half), 256
+    parts = []
+    for start in range(0, m, step):
+        identity = arrays.zeros((m - start, min(step, m - start)), factor.half)
+        arrays.add_to_diagonal(identity[: identity.shape[1]], 1.0)
+        parts.append((arrays.solve_lower(factor.half[start:, start:], identity) ** 2).sum(0))
+    return arrays.concatenate(parts) if parts else arrays.zeros((0,), factor.half)

@@ -1,0 +1,52 @@
+"""A handful of weights of a softmax model: logits = sum_j w_j G_j + offset. Convex, so a few Newton steps give the optimum."""
+
+import numpy as np
+
+STEPS = 20
+ENOUGH = 1e-5
+"""A step that lowers the mean negative log-likelihood by less than this is the last."""
+
+
+def fit_weights(
+    evidence: np.ndarray, offset: np.ndarray, codes: np.ndarray, start: np.ndarray, precision: np.ndarray
+) -> np.ndarray:
+    """The weights (k) of greatest likelihood of `codes` (n), with a Gaussian prior around `start`.
+
+    `evidence` is k x n x C, `offset` has C entries, `precision` is the prior's, in samples per unit squared.
+    """
+    n = len(codes)
+    samples, k = np.arange(n), len(start)
+    flat = evidence.reshape(k, -1)
+    right = evidence[:, samples, codes]
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        logits = (weights @ flat).reshape(n, -1)
+        logits += offset
+        logits -= logits.max(1, keepdims=True)
+        chosen = logits[samples, codes]
+        np.exp(logits, out=logits)
+        total = logits.sum(1, keepdims=True)
+        nll = float((np.log(total[:, 0]) - chosen).mean())
+        logits /= total
+        away = weights - start
+        return nll + 0.5 / n * float(away @ (precision * away)), logits
+
+    weights = start.astype(float)
+    current, probabilities = loss(weights)
+    for _ in range(STEPS):
+        weighted = evidence * probabilities
+        mean = weighted.sum(2)
+        gradient = (mean - right).mean(1) + precision * (weights - start) / n
+        hessian = (weighted.reshape(k, -1) @ flat.T - mean @ mean.T + np.diag(precision)) / n
+        step = np.linalg.solve(hessian, gradient)
+        size = 1.0
+        proposed, after = loss(weights - step)
+        while proposed > current and size > 1e-3:
+            size /= 2
+            proposed, after = loss(weights - size * step)
+        if proposed >= current:
+            break
+        weights, gain, current, probabilities = weights - size * step, current - proposed, proposed, after
+        if gain < ENOUGH:
+            break
+    return weights
