@@ -40,7 +40,7 @@ class Problem:
     seed: int
 
     @property
-    def Y(self) -> np.ndarray:
+    def Y(self) -> np.ndarray:  # noqa: N802 - as in the papers
         return np.eye(self.classes)[self.codes]
 
     @property

@@ -94,7 +94,8 @@ def concatenate(parts: list[Array], axis: int = 0) -> Array:
 def one_hot(codes: Array, classes: int, other: Array) -> Array:
     """float64 indicator rows of `other`'s kind."""
     out = zeros((len(codes), classes), other)
-    out[like(np.arange(len(codes)), other), like(codes, other)] = 1.0
+    whole = np.asarray(to_numpy(codes), dtype=np.int64)
+    out[like(np.arange(len(codes)), other), like(whole, other)] = 1.0
     return out
 
 

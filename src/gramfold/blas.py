@@ -44,14 +44,22 @@ def _double(value: float) -> Any:
 
 
 def _data(array: Float64, written: bool = False) -> ctypes.c_void_p:
-    if array.dtype != np.float64 or array.strides[1] != 8 or array.strides[0] % 8 or (written and not array.flags.writeable):
+    n, m = array.shape
+    # NumPy leaves the stride of an axis of length one to chance
+    rows_apart = n <= 1 or (array.strides[0] % 8 == 0 and array.strides[0] >= 8 * m)
+    if (
+        array.dtype != np.float64
+        or not rows_apart
+        or (m > 1 and array.strides[1] != 8)
+        or (written and not array.flags.writeable)
+    ):
         raise TypeError("expected float64 rows, each contiguous")
     return ctypes.c_void_p(array.ctypes.data)
 
 
 def _stride(array: Float64) -> Any:
     """Numbers from one row to the next: blocks of a larger matrix are fine."""
-    return _int(max(array.strides[0] // 8, 1))
+    return _int(array.strides[0] // 8 if len(array) > 1 else max(array.shape[1], 1))
 
 
 def add_gram(total: Float64, rows: Float64, outer: bool = False) -> None:
@@ -71,7 +79,9 @@ def add_gram(total: Float64, rows: Float64, outer: bool = False) -> None:
 def cholesky_inplace(matrix: Float64) -> bool:
     """Overwrite the lower triangle with its Cholesky factor; False where the matrix is not positive definite."""
     info = ctypes.c_int(0)
-    n = matrix.shape[0]
+    n, m = matrix.shape
+    if n != m:
+        raise TypeError(f"expected a square matrix, got {matrix.shape}")
     if n:
         _dpotrf(_char(b"U"), _int(n), _data(matrix, written=True), _stride(matrix), ctypes.byref(info))
     return info.value == 0

@@ -128,6 +128,11 @@ class PersonalizedRegressor(RegressorMixin, _Personalized):  # type: ignore[misc
         X, y = validate_data(self, X, y, y_numeric=True, multi_output=True)
         return self._fit(X, y, groups, None)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
     def predict(self, X: Any, groups: Any = None) -> np.ndarray:
         return self._by_group(X, groups, lambda head, rows: head.predict(rows))
 

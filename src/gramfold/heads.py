@@ -1,6 +1,7 @@
 """Head: what a client ends up with. It predicts, and it is a file."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -135,13 +136,30 @@ class Head:
                 streams[:first], labels, evidence, streams[first:], packet.arrays.get("offset"), meta["probabilistic"],
                 meta["method"], meta["chosen"],
             )  # fmt: skip
-        except (KeyError, TypeError) as error:
-            raise GramfoldError(f"not a gramfold head: {error}") from None
-        for stream in streams:
-            outputs = stream.weights.shape[1] if labels is None else len(labels)
-            if stream.weights.shape != (stream.map.dim, outputs) or not np.isfinite(stream.weights).all():
-                raise GramfoldError(f"head weights of shape {stream.weights.shape} do not fit a map of {stream.map.dim} features")
+            head._check()
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise error if isinstance(error, GramfoldError) else GramfoldError(f"not a gramfold head: {error}") from None
         return head
+
+    def _check(self) -> None:
+        """Raise unless the parts of a head that came from elsewhere fit together."""
+        if not self.streams:
+            raise GramfoldError("not a gramfold head: it has no streams")
+        outputs = len(self.labels) if self.labels is not None else self.streams[0].weights.shape[1]
+        for stream in (*self.streams, *self.refinement):
+            if stream.weights.shape != (stream.map.dim, outputs) or stream.map.inputs != self.inputs:
+                raise GramfoldError(f"head weights of shape {stream.weights.shape} do not fit a map of {stream.map.dim} features")
+            if not (np.isfinite(stream.weights).all() and math.isfinite(stream.scale)):
+                raise GramfoldError("head weights must be finite; found NaN or infinity")
+        if self.offset is not None and (self.offset.shape != (outputs,) or not (self.offset < np.inf).all()):
+            raise GramfoldError(f"a head for {outputs} classes cannot have this offset")
+        if self.evidence is not None:
+            parts = vars(self.evidence.discriminant)
+            axes = parts["axes"]
+            if parts["mean"].shape != (outputs,) or axes.shape[:1] != (outputs,) or parts["centroids"].shape != axes.shape:
+                raise GramfoldError(f"a head for {outputs} classes cannot have this discriminant")
+            if not all(np.isfinite(part).all() for part in (*parts.values(), self.evidence.cosine, self.evidence.gaussian)):
+                raise GramfoldError("a head's discriminant must be finite; found NaN or infinity")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as safetensors."""

@@ -5,6 +5,7 @@ targets (for classes: the class counts) and n. They add up: the moments of poole
 """
 
 from collections.abc import Sequence
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -51,11 +52,18 @@ class Moments:
 
     @classmethod
     def from_features(
-        cls, features: Array, targets: Array, classes: int | Sequence[int | str] | None = None, fingerprint: str = ""
+        cls,
+        features: Array,
+        targets: Array,
+        classes: int | Sequence[int | str] | None = None,
+        fingerprint: str = "",
+        *,
+        given_away: bool = False,
     ) -> "Moments":
         """The moments of features (n x m) with class codes 0..C-1, or with continuous targets where `classes` is None.
 
-        `classes` is the number of classes or their labels. The features are promoted to float64 block by block.
+        `classes` is the number of classes or their labels. The features are promoted to float64 block by block. Arrays that are
+        `given_away` are not written to afterwards, so that they need not be copied.
         """
         if features.ndim != 2:
             raise GramfoldError(f"features must be n x m, got an array of shape {tuple(features.shape)}")
@@ -68,11 +76,12 @@ class Moments:
             targets = targets[:, None] if targets.ndim == 1 else targets
             outputs = targets.shape[1]
         else:
-            labels = tuple(range(classes)) if isinstance(classes, int) else tuple(classes)
+            labels = tuple(range(int(classes))) if isinstance(classes, Integral) else tuple(np.asarray(classes).tolist())
             outputs = len(labels)
+            targets = _codes(targets)
             if n and not (int(targets.min()) >= 0 and int(targets.max()) < outputs):
                 raise GramfoldError(f"class codes must lie in 0..{outputs - 1}, got {targets.min()}..{targets.max()}")
-        total = cls(m, outputs, labels=labels, fingerprint=fingerprint, like=features)
+        total = cls(m, outputs, labels=labels, fingerprint=fingerprint, like=arrays.zeros((0,), features))
         for block in arrays.blocks(n, m):
             rows = arrays.float64(features[block])
             wanted = targets[block] if labels is None else arrays.one_hot(targets[block], outputs, rows)
@@ -80,6 +89,8 @@ class Moments:
                 raise GramfoldError("features and targets must be finite; found NaN or infinity")
             total.n += len(rows)
             total.squares = total.squares + (wanted**2).sum(0)
+            if len(rows) < m and not given_away:  # pending rows are kept as they are, so they must be nobody else's
+                rows, wanted = arrays.copy(rows), arrays.copy(wanted)
             total._append(rows, wanted)
         return total
 
@@ -101,7 +112,7 @@ class Moments:
             _SYMMETRY_TOLERANCE * scale
         ):
             raise GramfoldError("the gram matrix is not square and symmetric")
-        moments.n, moments.squares = int(n), arrays.float64(squares)
+        moments.n, moments.squares = int(n), arrays.copy(arrays.float64(squares))
         moments._gram, moments._cross = arrays.copy(arrays.float64(gram)), arrays.copy(arrays.float64(cross))
         moments.check()
         return moments
@@ -176,7 +187,7 @@ class Moments:
                 self._gram += other._gram
                 self._cross += other._cross
             self._mirrored = False
-        for rows, targets in other._pending:
+        for rows, targets in list(other._pending):  # a list of its own: `a += a` appends to the one it reads
             self._append(rows, targets)
         return self
 
@@ -192,14 +203,16 @@ class Moments:
         if self.n < other.n or fewer:
             raise GramfoldError(f"cannot take {other.n} samples out of {self.n}: they are not part of these moments")
         rest = Moments(self.dim, self.outputs, labels=self.labels, fingerprint=self.fingerprint, like=self._like)
-        if self.n == other.n:
-            return rest
-        rest.n, rest.squares = self.n - other.n, self.squares - other.squares
+        rest.n, rest.squares = self.n - other.n, (self.squares - other.squares).clip(0.0)
         rest._gram, rest._cross = self.lower_gram - other.lower_gram, self.cross - other.cross
         # rounding may leave a diagonal entry a hair below zero; more than a hair means those samples were never in
-        diagonal, hair = rest._gram.diagonal(), 1e-9 * float(self._gram.diagonal().max())
-        if float(diagonal.min()) < -hair:
+        diagonal, hair = rest._gram.diagonal(), 1e-9 * float(self._gram.diagonal().max()) if self.dim else 0.0
+        nothing_left = rest.n == 0
+        if self.dim and (float(diagonal.min()) < -hair or (nothing_left and float(diagonal.max()) > hair)):
             raise GramfoldError("cannot subtract moments whose samples were never added")
+        if nothing_left:
+            return Moments(self.dim, self.outputs, labels=self.labels, fingerprint=self.fingerprint, like=self._like)
+        arrays.add_to_diagonal(rest._gram, (-diagonal).clip(0.0))
         return rest
 
     def _append(self, rows: Array, targets: Array) -> None:
@@ -301,18 +314,22 @@ class Moments:
         """The moments in a packet, checked."""
         try:
             meta = packet.meta
-            form, n, dim, rows = meta["moments"], int(meta["n"]), int(meta["dim"]), int(meta["rows"])
+            form, n, dim, rows = meta["moments"], *(_whole(meta[key]) for key in ("n", "dim", "rows"))
             labels = None if meta["labels"] is None else tuple(meta["labels"])
-            squares = np.asarray(packet["squares"], dtype=np.float64)
-            sent = np.asarray(packet["cross"], dtype=np.float64)
-            moments = cls(dim, len(squares), labels=labels, fingerprint=meta["fingerprint"])
-            cross = np.zeros((rows, len(squares)))
-            cross[:, squares > 0] = sent
+            gram, sent, squares = (np.asarray(packet[key], dtype=np.float64) for key in ("gram", "cross", "squares"))
+            present = squares > 0
+            fits = squares.ndim == 1 and sent.shape == (rows, present.sum()) and rows <= dim
+            if form not in ("triangle", "factor") or not fits:
+                raise ValueError(f"a {form!r} of {rows} rows and {dim} columns with a cross-moment of shape {sent.shape}")
+            moments = cls(dim, len(squares), labels=labels, fingerprint=str(meta["fingerprint"]))
             moments.n, moments.squares = n, squares
+            gram = wire.unpack_lower(gram) if form == "triangle" else wire.unpack_upper(gram, rows, dim)
+            cross = np.zeros((rows, len(squares)))
+            cross[:, present] = sent
             if form == "triangle":
-                moments._gram, moments._cross = wire.unpack_lower(packet["gram"]), cross
+                moments._gram, moments._cross = gram, cross
             else:
-                moments._pending = [(wire.unpack_upper(packet["gram"], rows, dim), cross)]
+                moments._pending = [(gram, cross)]
         except (KeyError, TypeError, ValueError) as error:
             raise GramfoldError(f"not a message of moments: {error}") from None
         moments.check()
@@ -330,3 +347,17 @@ class Moments:
 def _short(value: object) -> str:
     text = str(value) or "none"
     return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _codes(targets: Array) -> Array:
+    """Class codes as whole numbers."""
+    codes = arrays.to_numpy(targets)
+    if codes.ndim != 1 or (codes.dtype.kind == "f" and not (np.isfinite(codes).all() and (codes == np.rint(codes)).all())):
+        raise GramfoldError("class codes must be whole numbers, one per sample")
+    return codes.astype(np.int64)
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"expected a whole number, got {value!r}")
+    return value

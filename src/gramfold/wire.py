@@ -47,7 +47,7 @@ class Packet:
 
     def to_bytes(self) -> bytes:
         arrays = {
-            name: pack_lower(array) if name in self.triangular else np.ascontiguousarray(to_numpy(array))
+            name: pack_lower(array) if name in self.triangular else np.asarray(to_numpy(array), order="C")
             for name, array in self.arrays.items()
         }
         return bytes(save(arrays, self._metadata()))
@@ -60,10 +60,12 @@ class Packet:
             metadata = header["__metadata__"]
             triangular = frozenset(filter(None, metadata["triangular"].split(",")))
             meta = json.loads(metadata["meta"])
+            if not isinstance(meta, dict):
+                raise ValueError("its metadata is no object")
+            for name in triangular:
+                arrays[name] = unpack_lower(arrays[name])
         except (SafetensorError, KeyError, ValueError) as error:
             raise GramfoldError(f"not a gramfold message: {error}") from None
-        for name in triangular:
-            arrays[name] = unpack_lower(arrays[name])
         return cls(arrays, meta, triangular)
 
 

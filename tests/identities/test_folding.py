@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import PENALTIES, Problem, distance, problems, relative
 
 import gramfold as gf
 from gramfold.solve.ridge import ridge
 from gramfold.wire import Packet
+from strategies import PENALTIES, Problem, distance, problems, relative
 
 SUMMATION = 1e-12  # relative to the larger of the sums: a few hundred additions of float64 lose a few hundred epsilon
 SOLVED = 1e-9  # summation error times a condition number below 1e5 (see PENALTIES)

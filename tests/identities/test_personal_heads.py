@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import PENALTIES, Problem, problems, relative
 
 import gramfold as gf
 from gramfold import features
+from strategies import PENALTIES, Problem, problems, relative
 
 SOLVED = 1e-9  # conditions below 1e5 (PENALTIES)
 
@@ -39,7 +39,6 @@ CHOSEN = [gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(refinement="relu:16"), gf
 def test_a_head_does_not_depend_on_how_the_other_clients_are_split(method, problem, random):
     other = repartitioned(problem, random)
     before, after = (scores(method, p.federation(), problem.X) for p in (problem, other))
-    runs = [gf.run(method, p.federation()).clients["0"].chosen for p in (problem, other)]; print("CHOSEN", runs)
     assert relative(after, before) < SOLVED
 
 

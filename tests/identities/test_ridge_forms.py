@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import PENALTIES, problems, relative
 
 from gramfold.solve.dual import ridge_from_rows
 from gramfold.solve.ridge import Spectrum, factorise, ridge
 from gramfold.solve.update import update_solution, update_solution_by_moments
+from strategies import PENALTIES, problems, relative
 
 SOLVED = 1e-9  # float64 epsilon times condition numbers below 1e5, with room
 

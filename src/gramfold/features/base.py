@@ -50,8 +50,10 @@ class FeatureMap(ABC):
             raise GramfoldError(f"unknown feature map {description.get('kind')!r}; known: {', '.join(sorted(FeatureMap.kinds))}")
         try:
             return kind.from_fields(fields)
-        except TypeError as error:
-            raise GramfoldError(f"feature map {description.get('kind')!r}: {error}") from None
+        except (TypeError, KeyError, ValueError) as error:
+            if isinstance(error, GramfoldError):
+                raise
+            raise GramfoldError(f"cannot read feature map {description.get('kind')!r}: {error}") from None
 
 
 class DrawnMap:

@@ -45,9 +45,10 @@ class Normalize(FeatureMap):
 
     def function(self, inputs: int, seed: int, name: str) -> Function:
         def normalize(rows: Array) -> Array:
+            largest = abs(rows).max(1) if not arrays.is_torch(rows) else abs(rows).amax(1)
+            rows = rows / (largest + (largest == 0))[:, None]  # squares of large numbers overflow, of small ones vanish
             lengths = (rows**2).sum(1) ** 0.5
-            lengths = lengths + (lengths == 0)  # an all-zero sample stays zero
-            return rows * (math.sqrt(inputs) / lengths)[:, None]
+            return rows * (math.sqrt(inputs) / (lengths + (lengths == 0)))[:, None]  # an all-zero sample stays zero
 
         return normalize
 
@@ -107,7 +108,7 @@ class Fourier(FeatureMap):
 
     def __post_init__(self) -> None:
         _check_dim(self.dim)
-        if not self.scale > 0:
+        if not (math.isfinite(self.scale) and self.scale > 0):
             raise GramfoldError(f"the scale of a Fourier map must be positive, got {self.scale}")
 
     def width(self, inputs: int) -> int:
@@ -128,7 +129,7 @@ class Fourier(FeatureMap):
         return cosine
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Nystroem(FeatureMap):
     """k(z, landmarks) k(landmarks, landmarks)^-1/2 for the Gaussian kernel exp(-gamma |z - z'|^2 / d), landmarks given."""
 
@@ -138,6 +139,12 @@ class Nystroem(FeatureMap):
     def __post_init__(self) -> None:
         if self.landmarks.ndim != 2 or not np.isfinite(self.landmarks).all():
             raise GramfoldError("Nystroem landmarks must be a finite l x d array")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Nystroem) and self.describe() == other.describe()
+
+    def __hash__(self) -> int:
+        return hash((self.landmarks.tobytes(), self.gamma))
 
     def width(self, inputs: int) -> int:
         return len(self.landmarks)
@@ -149,7 +156,7 @@ class Nystroem(FeatureMap):
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> "Nystroem":
         landmarks = np.frombuffer(base64.b64decode(fields["landmarks"]), dtype="<f8").reshape(fields["count"], -1)
-        return cls(landmarks, fields["gamma"])
+        return cls(landmarks.copy(), fields["gamma"])
 
     def function(self, inputs: int, seed: int, name: str) -> Function:
         if self.landmarks.shape[1] != inputs:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gramfold.arrays import Array
+from gramfold.arrays import Array, to_numpy
 from gramfold.errors import GramfoldError
 
 
@@ -46,9 +46,12 @@ class Task:
 
     def encode(self, name: str, y: Array) -> np.ndarray:
         """Targets as methods see them: class codes, or rows of values. `name` is whose they are."""
-        y = np.asarray(y)
+        y = to_numpy(y)
         if self.labels is None:
+            if not np.isfinite(y).all():
+                raise GramfoldError(f"client {name!r} has targets that are NaN or infinite; remove them")
             return np.reshape(y.astype(np.float64), (len(y), self.outputs))
+        y = y.astype(str) if y.dtype.kind == "S" else y
         known = {label: code for code, label in enumerate(self.labels)}
         try:
             return np.array([known[label] for label in y.tolist()], dtype=np.int64)

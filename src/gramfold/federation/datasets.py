@@ -1,6 +1,7 @@
 """Labelled data from a file or from scikit-learn's embedded digits."""
 
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,12 +31,8 @@ class Dataset:
         if self.inputs.ndim not in (2, 4):
             raise GramfoldError(f"{self.name}: expected features (n x d) or images (n x H x W x 3), got {self.inputs.shape}")
         if self.labels is not None and len(np.unique(self.targets)) < 2:
-            raise GramfoldError(f"{self.name}: all labels are the same class; classification needs at least two")
-        for start in range(0, n, 4096):
-            block = self.inputs[start : start + 4096]
-            if block.dtype.kind == "f" and not np.isfinite(block).all():
-                row = start + int(np.flatnonzero(~np.isfinite(block.reshape(len(block), -1)).all(1))[0])
-                raise GramfoldError(f"{self.name}: sample {row} has NaN or infinite values; remove or impute them")
+            raise GramfoldError(f"{self.name}: only one class in the labels; classification needs at least two")
+        require_finite(self.inputs, self.name)
 
     @property
     def codes(self) -> np.ndarray:
@@ -47,9 +44,20 @@ class Dataset:
         return len(self.labels) if self.labels is not None else self.targets.shape[1]
 
 
+def require_finite(inputs: np.ndarray, where: str) -> None:
+    """Raise, naming the sample, if any value is NaN or infinite; looks at some thousand samples at a time."""
+    for start in range(0, len(inputs), 4096):
+        block = inputs[start : start + 4096]
+        if block.dtype.kind == "f" and not np.isfinite(block).all():
+            row = start + int(np.flatnonzero(~np.isfinite(block.reshape(len(block), -1)).all(1))[0])
+            raise GramfoldError(f"{where}: sample {row} has NaN or infinite values; remove or impute them")
+
+
 def encode(labels: np.ndarray, where: str) -> tuple[np.ndarray, tuple[int | str, ...]]:
     """Class codes 0..C-1 and the labels they stand for, in sorted order."""
     labels = np.asarray(labels)
+    if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.ravel()):
+        labels = labels.astype(str)
     if labels.dtype.kind == "f":
         if not np.isfinite(labels).all() or (labels != np.rint(labels)).any():
             raise GramfoldError(f"{where}: labels must be class numbers or names, found fractions or NaN")
@@ -77,27 +85,31 @@ def load_npz(path: str | Path) -> Dataset:
         raise GramfoldError(f"no such data file: {path}")
     try:
         with np.load(path, allow_pickle=False) as file:
-            content = {key: file[key] for key in file.files}
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
+            content = {key: np.asarray(file[key]) for key in file.files}
+    except (ValueError, OSError, EOFError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
         raise GramfoldError(f"{path} is not a readable .npz file: {error}") from None
+    if any(array.dtype.kind not in "fiubcUS" for array in content.values()):
+        raise GramfoldError(f"{path} is not a readable .npz file: it holds something else than numbers and names")
     name = path.name
     kinds = [key for key in ("features", "images") if key in content]
     if len(kinds) != 1 or "labels" not in content:
         raise GramfoldError(f"{name}: needs `labels` and either `features` or `images`; found {', '.join(content) or 'nothing'}")
     inputs = content[kinds[0]]
-    if inputs.dtype.kind not in "fiub":
+    if inputs.ndim == 0 or inputs.dtype.kind not in "fiub":
         raise GramfoldError(f"{name}: `{kinds[0]}` must be numbers, got dtype {inputs.dtype}")
     if inputs.dtype == np.float16 or (inputs.dtype.kind in "iub" and kinds[0] == "features"):
         inputs = inputs.astype(np.float32)
     if content["labels"].shape != (len(inputs),):
         raise GramfoldError(f"{name}: `labels` has shape {content['labels'].shape}, but there are {len(inputs)} samples")
     codes, labels = encode(content["labels"], name)
-    if content["labels"].dtype.kind in "iu" and len(labels) and min(labels) < 0:  # type: ignore[operator]
-        raise GramfoldError(f"{name}: labels out of range: found {min(labels)}, class numbers start at 0")
-    if "classes" in content:
+    numbers: np.ndarray = np.asarray(labels)
+    if numbers.dtype.kind == "i" and numbers.min(initial=0) < 0:
+        raise GramfoldError(f"{name}: labels out of range: found {numbers.min()}, class numbers start at 0")
+    if "classes" in content and len(numbers):
         names = tuple(content["classes"].astype(str).tolist())
-        numbers = np.asarray(labels)
-        if numbers.dtype.kind != "i" or numbers.max() >= len(names):
+        if numbers.dtype.kind != "i":
+            raise GramfoldError(f"{name}: labels must be numbers that `classes` names, got dtype {content['labels'].dtype}")
+        if numbers.max() >= len(names):
             raise GramfoldError(f"{name}: labels out of range: found {numbers.max()}, but `classes` names {len(names)}")
         codes, labels = numbers[codes], names
     train = content.get("train")

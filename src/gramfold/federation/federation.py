@@ -8,10 +8,10 @@ from typing import Any, overload
 import numpy as np
 
 from gramfold import seeds
-from gramfold.arrays import Array
+from gramfold.arrays import Array, is_torch, to_numpy
 from gramfold.errors import GramfoldError
 from gramfold.federation.client import Client, Samples, Task
-from gramfold.federation.datasets import Dataset, encode
+from gramfold.federation.datasets import Dataset, encode, require_finite
 from gramfold.federation.partition import Partition, follow
 
 ClientArrays = tuple[Array, Array] | tuple[Array, Array, Array, Array]
@@ -85,6 +85,8 @@ class Federation:
         if small not in ("error", "drop"):
             raise GramfoldError(f"small must be 'error' or 'drop', got {small!r}")
         _check_fraction(test)
+        if seed < 0:
+            raise GramfoldError(f"a seed is a whole number from 0 up, got {seed}")
         how, codes, train = Partition.parse(partition), dataset.codes, dataset.train
         if dataset.labels is None and how.kind not in ("iid", "quantity", "natural"):
             raise GramfoldError(f"partition {partition!r} goes by class; for regression use iid, quantity:ALPHA or natural")
@@ -136,7 +138,12 @@ class Federation:
         _check_fraction(test)
         if not clients:
             raise GramfoldError("a federation needs at least one client")
-        X, y = _load(next(iter(clients.values())))[:2]
+        names = [str(name) for name in clients]
+        twice = [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []
+        if twice:
+            raise GramfoldError(f"two clients are called {twice[0]!r}")
+        first, source = next(iter(clients.items()))
+        X, y = _load(str(first), source)[:2]
         inputs = int(np.prod(X.shape[1:]))
         if regression:
             known, outputs = None, int(np.prod(np.shape(y)[1:], dtype=np.int64))
@@ -144,8 +151,8 @@ class Federation:
             known = tuple(labels) if labels is not None else _labels_of(clients)
             outputs = len(known)
             if outputs < 2:
-                raise GramfoldError("all labels are the same class; classification needs at least two")
-        task = Task(inputs, known, outputs, seed)
+                raise GramfoldError("only one class in the labels; classification needs at least two")
+        task = Task(inputs, known, outputs, seed, _samples_of(clients, test))
         made = [_given_client(str(name), source, task, test) for name, source in clients.items()]
         description = {
             "data": {"name": "clients", "inputs": inputs, "outputs": outputs},
@@ -225,14 +232,33 @@ def stratified(codes: np.ndarray, test: float, rng: np.random.Generator) -> tupl
 # --- data that is already apart ---
 
 
-def _load(source: ClientSource) -> ClientArrays:
-    return source() if callable(source) else source
+def _load(name: str, source: ClientSource) -> ClientArrays:
+    loaded = source() if callable(source) else source
+    if len(loaded) not in (2, 4):
+        raise GramfoldError(f"client {name!r} must be (X, y) or (X, y, X_test, y_test), got {len(loaded)} arrays")
+    arrays_of = tuple(part if is_torch(part) else np.asarray(part) for part in loaded)
+    for X, y in zip(arrays_of[::2], arrays_of[1::2], strict=True):
+        if len(X) != len(y):
+            raise GramfoldError(f"client {name!r} has {len(X)} samples but {len(y)} targets")
+    if not len(arrays_of[0]):
+        raise GramfoldError(f"client {name!r} has no samples; leave empty clients out")
+    return arrays_of  # type: ignore[return-value]
+
+
+def _samples_of(clients: Mapping[str, ClientSource], test: float) -> int | None:
+    """Training samples in all; None where some are only known once loaded."""
+    total = 0
+    for source in clients.values():
+        if callable(source):
+            return None
+        total += len(source[0]) - (int(held_out_size(np.array(len(source[0])), test)) if len(source) == 2 else 0)
+    return total
 
 
 def _labels_of(clients: Mapping[str, ClientSource]) -> tuple[int | str, ...]:
     found: set[Any] = set()
     for name, source in clients.items():
-        for y in _load(source)[1::2]:
+        for y in _load(str(name), source)[1::2]:
             found.update(encode(np.asarray(y), f"client {name!r}")[1])
     if len({type(label) for label in found}) > 1:
         raise GramfoldError("clients mix class numbers and class names; use one or the other")
@@ -241,12 +267,11 @@ def _labels_of(clients: Mapping[str, ClientSource]) -> tuple[int | str, ...]:
 
 def _given_client(name: str, source: ClientSource, task: Task, test: float) -> Client:
     def samples(part: int) -> Samples:
-        loaded = _load(source)
+        loaded = _load(name, source)
         X, y = loaded[2 * part : 2 * part + 2] if len(loaded) == 4 else loaded
-        if not len(loaded[0]) or len(X) != len(y):
-            raise GramfoldError(f"client {name!r} has {len(X)} samples and {len(y)} targets; leave empty clients out")
         if int(np.prod(X.shape[1:])) != task.inputs:
             raise GramfoldError(f"client {name!r} has {int(np.prod(X.shape[1:]))} numbers per sample, the others {task.inputs}")
+        require_finite(to_numpy(X), f"client {name!r}")
         targets = task.encode(name, y)
         if len(loaded) == 4:
             return Samples(X, targets)

@@ -45,8 +45,6 @@ class Partition:
 
         Raises if it cannot be done. Drawing again, never silently moving samples, keeps the distribution what it claims to be.
         """
-        if clients < 1:
-            raise GramfoldError(f"need at least one client, got {clients}")
         if clients * min_size > len(codes):
             raise GramfoldError(f"{len(codes)} samples cannot give {clients} clients {min_size} each; ask for fewer clients")
         assignment, smallest = self.draw(codes, clients, rng), 0
@@ -62,6 +60,8 @@ class Partition:
 
     def draw(self, codes: np.ndarray, clients: int, rng: np.random.Generator) -> np.ndarray:
         """One draw, whatever sizes it gives."""
+        if clients < 1:
+            raise GramfoldError(f"need at least one client, got {clients}")
         return _CUTS[self.kind](codes, clients, rng, self.value if self.value is not None else 0.0)
 
 
@@ -131,18 +131,20 @@ def _classes(codes: np.ndarray, clients: int, rng: np.random.Generator, per_clie
         raise GramfoldError(f"a client cannot hold {k} of {len(known)} classes; ask for at most {len(known)}")
     if clients * k < len(known):
         raise GramfoldError(f"{clients} clients with {k} classes each cannot hold all {len(known)}; ask for more of either")
-    # deal the classes round and round, each time in a new order, so that all are held and about equally often
-    rounds = -(-clients * k // len(known)) + 1
-    deck = [list(rng.permutation(known)) for _ in range(rounds)]
-    cards = [card for round_ in deck for card in round_]
+    # deal the classes round and round, each time in a new order, so that all are held and about equally often; one that a client
+    # already has goes back on top for the next client
+    cards: list[int] = []
     holders: dict[int, list[int]] = {int(code): [] for code in known}
     for client in range(clients):
         hand: list[int] = []
-        for _ in range(k):
-            card = next(card for card in cards if card not in hand)
-            cards.remove(card)
-            hand.append(card)
-            holders[int(card)].append(client)
+        back: list[int] = []
+        while len(hand) < k:
+            cards = cards or rng.permutation(known).tolist()
+            card = cards.pop()
+            (back if card in hand else hand).append(card)
+        cards += back
+        for card in hand:
+            holders[card].append(client)
     out = np.empty(len(codes), dtype=np.int64)
     for code in known:
         places = rng.permutation(np.flatnonzero(codes == code))

@@ -27,6 +27,9 @@ class AFL(Analytic):
 
     beta: float | None = None
 
+    def __post_init__(self) -> None:
+        self.check_penalties("beta")
+
     def aggregate(self, total: Moments, broadcast: Packet) -> Packet:
         beta, factor = solve_pooled(total, self.beta)
         return extend(broadcast, {"weights": factor.solve(total.cross)}, {"chosen": {"beta": beta}})

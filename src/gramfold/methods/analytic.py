@@ -65,7 +65,7 @@ class Analytic(Method):
         inputs, targets = client.train
         total = None
         for block in arrays.blocks(len(inputs), phi.dim):
-            part = Moments.from_features(phi(inputs[block]), targets[block], labels, phi.fingerprint)
+            part = Moments.from_features(phi(inputs[block]), targets[block], labels, phi.fingerprint, given_away=True)
             total = part if total is None else total.__iadd__(part)
         if total is None:
             raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")

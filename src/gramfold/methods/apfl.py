@@ -31,7 +31,8 @@ LAMBDAS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 
 @dataclass(frozen=True)
 class APFL(AFL):
-    """`features`, `refinement`: the maps of the two streams. `beta`, `gamma`: their penalties. `lam`: the refinement's weight.
+    """`features`, `refinement`: the maps of the two streams (equal ones are one and the same draw). `beta`, `gamma`: their
+    penalties. `lam`: the refinement's weight.
 
     None: beta by GCV, gamma and lam each client's own by leave-one-out.
     """
@@ -43,6 +44,9 @@ class APFL(AFL):
     refinement: MapLike = "relu:1024"
     gamma: float | None = None
     lam: float | None = None
+
+    def __post_init__(self) -> None:
+        self.check_penalties("beta", "gamma", "lam")
 
     def begin(self, task: Task) -> Packet:
         packet = super().begin(task)

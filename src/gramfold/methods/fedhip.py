@@ -45,8 +45,7 @@ class FedHiP(Analytic):
     def __post_init__(self) -> None:
         if self.at not in ("client", "server"):
             raise GramfoldError(f"FedHiP personalises at 'client' or 'server', not {self.at!r}")
-        if self.alpha is not None and self.alpha < 0:
-            raise GramfoldError(f"FedHiP's alpha cannot be negative, got {self.alpha}")
+        self.check_penalties("alpha", "gamma")
 
     @property
     def keeps_uploads(self) -> bool:
@@ -103,7 +102,8 @@ class _Blend:
     def __init__(self, factor: Factor, weights: Array, rows: Array, targets: Array, folded: bool = True) -> None:
         self.target_squares = float((targets**2).sum())
         own = Kernel.of(factor.half_solve(rows.T).T)
-        free = 1.0 / (1.0 - own.values * folded)
+        # a client that is the whole federation, without a penalty, leaves nothing behind: 1 - w = 0
+        free = 1.0 / (1.0 - own.values * (folded * (1 - 1e-12)))
         self.residuals = own.apply(free, 1.0, targets - rows @ weights)
         self.kernel = Kernel(own.values * free, own.vectors)
 
@@ -120,4 +120,4 @@ class _Blend:
             solved = self.kernel.apply(weights, 1.0 / penalty, self.residuals)
             lost = max(target_squares - self.target_squares, 0.0) / penalty**2  # of targets outside the rows' span
             errors.append((float((solved**2).sum()) + lost) / (float(weights.sum()) + rest) ** 2)
-        return float(ALPHAS[int(np.argmin(errors))])
+        return float(ALPHAS[np.flatnonzero(np.array(errors) <= min(errors) * (1 + 1e-9))[0]])  # the first of those that tie

@@ -26,6 +26,9 @@ class Local(Analytic):
 
     beta: float | None = None
 
+    def __post_init__(self) -> None:
+        self.check_penalties("beta")
+
     @property
     def rounds(self) -> int:
         return 0

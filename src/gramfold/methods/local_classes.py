@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gramfold.arrays import to_numpy
 from gramfold.heads import Head
 from gramfold.methods.afl import AFL
 from gramfold.methods.analytic import labels_of
@@ -28,5 +29,5 @@ class LocalClasses(AFL):
         labels = labels_of(broadcast)
         if labels is None:
             return self.global_head(broadcast)
-        present = np.isin(np.arange(len(labels)), client.train.targets)
+        present = np.isin(np.arange(len(labels)), to_numpy(client.train.targets))
         return replace(self.global_head(broadcast), offset=np.where(present, 0.0, -np.inf))

@@ -52,7 +52,7 @@ GAMMA = 0.3
 """Refinement penalty in units of the kernel's mean diagonal; the result is flat from 0.1 to 3."""
 PRIOR_SAMPLES = 20.0
 """How many samples the prior over the weights is worth."""
-REFINEMENT_WEIGHT = 3.0
+REFINEMENT_WEIGHT = 6.0
 """Where the prior sees the weight of the refinement, which explains probabilities (steps of at most one) in logits."""
 SKETCH = 128
 """Rows of the sketch from which leverages are estimated, to a relative sqrt(2 / rows)."""
@@ -83,6 +83,7 @@ class PACE(Analytic):
     budget: int = 2**30
 
     def __post_init__(self) -> None:
+        self.check_penalties("beta")
         if self.regime not in REGIMES:
             raise GramfoldError(f"PACE's regime is one of {', '.join(REGIMES)}, not {self.regime!r}")
 
@@ -113,6 +114,7 @@ class PACE(Analytic):
         if total.labels is not None:
             leverage = mean_leverage(factor, beta, total.n)
             parts |= vars(Discriminant.from_moments(parts["weights"], total.cross, beta, total.counts, leverage))
+            parts["counts"] = total.counts
         meta = {"chosen": {"beta": beta}, "fallback": factor.fallback}
         if self.regime != "sketch" or total.dim < 2 * SKETCH:  # no smaller than the triangle
             return extend(broadcast, parts | {"factor": factor.half}, meta, triangular="" if factor.fallback else "factor")
@@ -151,10 +153,14 @@ class PACE(Analytic):
         evidence = np.concatenate([evidence, arrays.to_numpy(fit)[None]])
         three = given if given is not None else fit_weights(evidence, prior, codes, np.append(pair, start[2]), precision)
         left_out = np.tensordot(three, evidence, 1) + prior
+        # two estimates: class shares as they are, and a sample that also brings its own label's count (a fresh draw of labels)
+        redrawn = left_out.copy()
+        redrawn[np.arange(len(codes)), codes] += np.log1p(-1.0 / np.exp(prior[codes]))
         chosen = {
             **broadcast.meta["chosen"],
             "cosine": float(three[0]), "gaussian": float(three[1]), "refinement": float(three[2]),
             "leave_one_out_accuracy": float((left_out.argmax(1) == codes).mean()),
+            "leave_one_out_accuracy_redrawn": float((redrawn.argmax(1) == codes).mean()),
         }  # fmt: skip
         return self._classifier(broadcast, three, prior, [Stream(psi, refinement, float(three[2]))], chosen)
 
@@ -184,11 +190,11 @@ class PACE(Analytic):
         return Head(streams, None, method=self.name, chosen=chosen)
 
     def global_head(self, broadcast: Packet) -> Head:
-        """Everybody's: no refinement, no knowledge of the classes' shares."""
+        """Everybody's: no refinement, and everybody's class shares."""
         if labels_of(broadcast) is None:
             return self.shared_head(broadcast, broadcast["weights"])
-        classes = len(broadcast["mean"])
-        return self._classifier(broadcast, _weights_prior(classes)[0], np.zeros(classes), [], {})
+        counts = broadcast["counts"]
+        return self._classifier(broadcast, _weights_prior(len(counts))[0], _log_prior(counts), [], {})
 
 
 def default_map(task: Task, budget: int) -> FeatureMap:

@@ -9,12 +9,14 @@ A method says *what* happens, an engine *where*. All that passes between the two
 engine can carry them.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Protocol, Self
 
 from gramfold.arrays import Array
+from gramfold.errors import GramfoldError
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head
 from gramfold.wire import Packet
@@ -82,6 +84,13 @@ class Method(ABC):
     def global_head(self, broadcast: Packet) -> Head | None:
         """The model that everybody shares, if there is one."""
         return None
+
+    def check_penalties(self, *names: str) -> None:
+        """Raise unless these parameters are None or finite and not negative."""
+        for name in names:
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise GramfoldError(f"{self.name}'s {name} must be a number from 0 up, or None to have it chosen; got {value}")
 
     def parameters(self) -> Mapping[str, Any]:
         """The hyper-parameters, as given."""

@@ -28,11 +28,12 @@ def choose(candidates: Iterable[Candidate], targets: Array, classification: bool
     codes = targets.argmax(1)
     for parameters, scores in candidates:
         right = float(np.mean(to_numpy(scores.argmax(1) == codes))) if classification else 0.0
-        loss = (-right, float(((targets - scores) ** 2).sum()))
-        if best is None or loss < best:
-            best, chosen = loss, dict(parameters)
+        error = float(((targets - scores) ** 2).sum())
+        # better by more than rounding: where candidates tie, the first is taken on every machine and in every order of folding
+        if best is None or right > best[0] or (right == best[0] and error < best[1] * (1 - 1e-9)):
+            best, chosen = (right, error), dict(parameters)
     if classification and best is not None:
-        chosen["leave_one_out_accuracy"] = -best[0]
+        chosen["leave_one_out_accuracy"] = best[0]
     return chosen
 
 

@@ -12,23 +12,26 @@ GRID = np.logspace(-6, 3, 37)
 """Penalties that are tried, in units of the mean squared length of a feature vector: quarter decades."""
 
 
+MOST_FREEDOM = 0.5
+
+
 def gcv_scores(spectrum: Spectrum, cross: Array, target_squares: float, n: int, penalties: np.ndarray) -> np.ndarray:
     """n RSS / (n - df)^2 for each penalty, from one eigendecomposition of the gram.
 
-    RSS = |Y|^2 - 2 sum c^2/(e+b) + sum c^2 e/(e+b)^2 with c = U'cross; df = sum e/(e+b).
+    With c = U'cross: RSS = (what the features cannot reach) + sum c^2/e (b/(e+b))^2 and n - df = n - rank + sum b/(e+b): sums of
+    positive terms, so that nothing cancels where the fit is close.
     """
-    values = to_numpy(spectrum.values)
-    energy = to_numpy((spectrum.rotate(cross) ** 2).sum(1))
-    scores = []
-    for penalty in penalties:
-        shrunk = values + penalty
-        rss = target_squares - 2 * (energy / shrunk).sum() + (energy * values / shrunk**2).sum()
-        scores.append(_gcv(rss, (values / shrunk).sum(), n))
-    return np.array(scores)
+    values, energy = to_numpy(spectrum.values), to_numpy((spectrum.rotate(cross) ** 2).sum(1))
+    real = values > 1e-13 * values.max(initial=0.0)
+    values, reached = values[real], energy[real] / values[real]
+    beyond = max(n - len(values), 0)
+    missed = max(target_squares - reached.sum(), 0.0) if beyond else 0.0
+    shares = [penalty / (values + penalty) for penalty in penalties]
+    return np.array([n * (missed + (reached * share**2).sum()) / max(beyond + share.sum(), 1e-300) ** 2 for share in shares])
 
 
-def gcv_score(gram: Array, cross: Array, target_squares: float, n: int, penalty: float) -> float:
-    """The same for one penalty, from a Cholesky factorisation; infinite where there is none.
+def gcv_score(gram: Array, cross: Array, target_squares: float, n: int, penalty: float) -> tuple[float, float]:
+    """The same for one penalty, from a Cholesky factorisation, and df / n; infinite where there is no factorisation.
 
     With (S + b I) W = M: RSS = |Y|^2 - <W, M> - b |W|^2 and df = m - b trace((S + b I)^-1).
     """
@@ -36,15 +39,12 @@ def gcv_score(gram: Array, cross: Array, target_squares: float, n: int, penalty:
     arrays.add_to_diagonal(shifted, penalty)
     lower = arrays.cholesky(shifted)
     if lower is None:
-        return np.inf
+        return np.inf, np.inf
     factor = Factor(lower)
     weights = factor.solve(cross)
     rss = target_squares - float((weights * cross).sum()) - penalty * float((weights**2).sum())
-    return _gcv(rss, len(gram) - penalty * float(inverse_diagonal(factor).sum()), n)
-
-
-def _gcv(rss: float, freedom: float, n: int) -> float:
-    return n * max(rss, 0.0) / max(n - freedom, 1e-9 * n) ** 2
+    freedom = len(gram) - penalty * float(inverse_diagonal(factor).sum())
+    return n * max(rss, 0.0) / max(n - freedom, 1e-9 * n) ** 2, freedom / max(n, 1)
 
 
 def penalty_unit(gram: Array, n: int) -> float:
@@ -53,10 +53,17 @@ def penalty_unit(gram: Array, n: int) -> float:
 
 
 def choose_penalty(gram: Array, cross: Array, target_squares: float, n: int) -> float:
-    """The penalty of least GCV on the grid, by descent: some eight factorisations, far cheaper than an eigendecomposition."""
+    """The penalty of least GCV on the grid, by descent: some eight factorisations, far cheaper than an eigendecomposition.
+
+    Fits with more than MOST_FREEDOM degrees of freedom per sample are passed over: near interpolation GCV is 0/0.
+    """
     grid = GRID * penalty_unit(gram, n)
-    best = descend(lambda i: gcv_score(gram, cross, target_squares, n, float(grid[i])), len(grid))
-    return float(grid[best])
+
+    def score(i: int) -> float:
+        gcv, freedom = gcv_score(gram, cross, target_squares, n, float(grid[i]))
+        return gcv if freedom <= MOST_FREEDOM else 1e300 * (1.0 - i / len(grid))  # descend towards larger penalties
+
+    return float(grid[descend(score, len(grid))])
 
 
 def descend(score: Callable[[int], float], size: int) -> int:

@@ -65,5 +65,6 @@ class Kernel:
 
         With a = (K + p I)^-1 Y this is a_i / [(K + p I)^-1]_ii.
         """
+        penalty = max(penalty, 1e-12 * self.unit)  # without any, the left-out fit is a limit
         weights = 1.0 / (self.values + penalty)
         return self.apply(weights, 1.0 / penalty, targets) / self.diagonal(weights, 1.0 / penalty)[:, None]

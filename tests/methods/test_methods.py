@@ -1,0 +1,75 @@
+"""The methods as a set: names, parameters, and hyper-parameters that cannot be."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import gramfold as gf
+from gramfold import features
+from gramfold.methods import METHODS, make_method
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_is_a_frozen_set_of_hyperparameters_with_a_name_and_a_source(name):
+    method = make_method(name)
+    assert method == METHODS[name]()
+    assert (method.name, bool(method.summary), bool(method.paper)) == (name, True, True)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        method.features = "linear"
+    assert method.parameters().keys() == {field.name for field in dataclasses.fields(method)}
+
+
+def test_unknown_methods_and_parameters_are_named():
+    with pytest.raises(gf.GramfoldError, match=r"unknown method 'sgd'; known: .*afl"):
+        make_method("sgd")
+    with pytest.raises(gf.GramfoldError, match=r"method 'afl' has no parameter depth; it has: .*beta"):
+        make_method("afl", depth=3)
+
+
+@pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [("local", "beta"), ("afl", "beta"), ("localclasses", "beta"), ("fedhip", "alpha"), ("fedhip", "gamma"), ("apfl", "beta"),
+     ("apfl", "gamma")],
+)  # fmt: skip
+def test_hyperparameters_that_cannot_be_are_refused(name, parameter, value):
+    with pytest.raises(gf.GramfoldError, match=parameter):
+        make_method(name, **{parameter: value})
+
+
+def test_fedhip_personalises_at_the_client_or_the_server():
+    with pytest.raises(gf.GramfoldError, match="'client' or 'server', not 'moon'"):
+        gf.FedHiP(at="moon")
+    assert (gf.FedHiP().keeps_uploads, gf.FedHiP(at="server").keeps_uploads) == (False, True)
+
+
+def test_maps_may_be_given_as_objects(federation, blobs):
+    text = gf.run(gf.FedHiP(features="bias+fourier:16:0.5"), federation)
+    spec = gf.run(gf.FedHiP(features=features.parse("bias+fourier:16:0.5")), federation)
+    np.testing.assert_array_equal(text.heads["0"].scores(blobs[0]), spec.heads["0"].scores(blobs[0]))
+    assert spec.to_dict()["parameters"]["features"]["kind"] == "chain"
+
+
+def test_two_streams_may_have_landmarks_of_their_own(federation, blobs):
+    X = blobs[0]
+    method = gf.APFL(features=features.Nystroem(X[:20]), refinement=features.Nystroem(X[20:50]))
+    head = gf.run(method, federation).heads["0"]
+    assert [stream.map.dim for stream in head.streams] == [20, 30]
+
+
+@pytest.mark.parametrize("method", [gf.Local, gf.AFL, gf.FedHiP, gf.APFL])
+def test_methods_learn_what_can_be_learnt(method):
+    # linearly separable up to noise: chance is 1/3
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 400)
+    X = 3 * np.eye(3)[y] @ rng.standard_normal((3, 6)) + rng.standard_normal((400, 6))
+    federation = gf.Federation.split(X, y, clients=5, partition="dirichlet:1", seed=0)
+    assert gf.run(method(), federation).mean_accuracy > 0.85
+
+
+def test_the_left_out_accuracy_foretells_the_test_accuracy(blobs):
+    federation = gf.Federation.split(*blobs, clients=3, partition="iid", seed=1)
+    result = gf.run(gf.Local(), federation)
+    assert result.left_out_accuracy == pytest.approx(result.mean_accuracy, abs=0.12)  # 75 test samples: three standard errors

@@ -1,0 +1,262 @@
+"""PACE: honest, invariant, the same in every regime, and at ease with the clients that break other methods."""
+
+import numpy as np
+import pytest
+
+import gramfold as gf
+from gramfold.federation import Samples, Task, digits
+from gramfold.methods import ClientData
+from gramfold.methods.pace import PACE, default_map
+from gramfold.solve.discriminant import Discriminant
+from gramfold.solve.softmax import fit_weights
+
+FIXED = (10.0, 0.05, 4.0)
+
+
+def blobs(n: int, classes: int = 5, dim: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Overlapping Gaussian classes around fixed centres."""
+    centres = np.random.default_rng(99).standard_normal((classes, dim)) * 1.2
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    return centres[y] + rng.standard_normal((n, dim)), y
+
+
+def skewed(clients: int = 6, n: int = 360, **kwargs) -> gf.Federation:
+    return gf.Federation.split(*blobs(n, **kwargs), clients=clients, partition="dirichlet:0.5", seed=1)
+
+
+def relative(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.abs(a - b).max() / np.abs(b).max())
+
+
+@pytest.mark.parametrize("features", [None, "bias+linear", "bias+linear+fourier:300"])
+def test_the_server_may_hold_each_clients_moments_or_only_their_sum(features):
+    """Both regimes give the same heads: what differs is who sees what, and the bytes. (Third case: n_k < m.)"""
+    federation = skewed()
+    X = blobs(50, seed=7)[0]
+    by_sum, by_moments = (gf.run(PACE(features=features, regime=regime), federation) for regime in ("sum", "moments"))
+    for name, head in by_sum.heads.items():
+        assert relative(by_moments.heads[name].scores(X), head.scores(X)) < 1e-9
+        assert by_moments.heads[name].chosen.keys() == head.chosen.keys()
+
+
+def test_holding_moments_saves_downlink_where_clients_are_small():
+    federation = skewed(clients=12)
+    down = {regime: gf.run(PACE(features="bias+linear+fourier:600", regime=regime), federation).downlink_bytes for regime in
+            ("sum", "moments", "sketch")}  # fmt: skip
+    assert down["moments"] < down["sum"] / 3
+    assert down["sketch"] < down["sum"] / 2
+
+
+def test_the_sketched_leverages_cost_little():
+    federation = skewed(n=900)
+    exact, sketched = (
+        gf.run(PACE(features="bias+linear+fourier:300", regime=regime), federation) for regime in ("sum", "sketch")
+    )
+    # leverages are off by a relative sqrt(2/128) = 12 %, of leverages that are small themselves
+    assert abs(exact.mean_accuracy - sketched.mean_accuracy) < 0.02
+    assert abs(exact.left_out_accuracy - sketched.left_out_accuracy) < 0.02
+
+
+def test_cutting_the_others_data_differently_changes_nothing_for_a_client():
+    X, y = blobs(300)
+    mine, others = slice(0, 60), slice(60, 300)
+    probe = blobs(40, seed=3)[0]
+    scores = []
+    for parts in (1, 4, 9):
+        cut = np.random.default_rng(parts).integers(0, parts, 240)
+        clients = {"me": (X[mine], y[mine])}
+        clients |= {f"other {k}": (X[others][cut == k], y[others][cut == k]) for k in range(parts)}
+        federation = gf.Federation.from_clients(clients, test=0.0, labels=range(5))
+        scores.append(gf.run(PACE(features="bias+linear+fourier:128"), federation).heads["me"].scores(probe))
+    assert relative(scores[1], scores[0]) < 1e-8
+    assert relative(scores[2], scores[0]) < 1e-8
+
+
+def test_left_out_scores_are_those_of_a_federation_without_the_sample():
+    """The base scores that everything is chosen on: really leave one sample out of the whole federation, and compare."""
+    X, y = blobs(90)
+    method = PACE(features="bias+linear", beta=3.0)
+    task = Task(8, tuple(range(5)), 5, seed=0, samples=90)
+    begin = method.begin(task)
+
+    def shared(keep: np.ndarray):
+        total = method.local(ClientData("all", Samples(X[keep], y[keep])), begin)
+        return method.aggregate(total, begin)
+
+    everybody = np.arange(90)
+    whole = shared(everybody)
+    from gramfold.methods.analytic import described_map
+    from gramfold.methods.pace import _leverages
+
+    rows = described_map(begin)(X)
+    targets = np.eye(5)[y]
+    h = _leverages(rows, ClientData("me", Samples(X, y)), whole)
+    left_out = targets - (targets - rows @ whole["weights"]) / (1 - h)[:, None]
+    for i in (0, 17, 89):
+        without = shared(np.delete(everybody, i))
+        np.testing.assert_allclose(left_out[i], rows[i] @ without["weights"], rtol=1e-9, atol=1e-12)
+
+
+def test_the_discriminants_moments_are_those_of_the_scores():
+    """Mean, centroids and whitening come from moments alone; with no leverage they must equal those of the actual scores."""
+    rng = np.random.default_rng(0)
+    F, y = rng.standard_normal((400, 6)), rng.integers(0, 4, 400)
+    Y, penalty = np.eye(4)[y], 2.0
+    W = np.linalg.solve(F.T @ F + penalty * np.eye(6), F.T @ Y)
+    counts = Y.sum(0)
+    found = Discriminant.from_moments(W, F.T @ Y, penalty, counts, leverage=0.0)
+    scores = F @ W
+    np.testing.assert_allclose(found.mean, scores.mean(0), atol=1e-12)
+    centroids = np.stack([scores[y == c].mean(0) for c in range(4)])
+    np.testing.assert_allclose(found.centroids, (centroids - scores.mean(0)) @ found.axes, atol=1e-9)
+    within = sum((scores[y == c] - centroids[c]).T @ (scores[y == c] - centroids[c]) for c in range(4)) / 400
+    np.testing.assert_allclose(found.axes.T @ within @ found.axes, np.eye(3), atol=1e-3)  # up to the floor of 1e-6 trace
+
+
+def test_the_softmax_weights_are_the_optimum():
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(1)
+    evidence, codes, offset = rng.standard_normal((3, 80, 4)), rng.integers(0, 4, 80), rng.standard_normal(4)
+    start, precision = np.array([1.0, 0.0, 2.0]), np.array([5.0, 50.0, 1.0])
+
+    def loss(w: np.ndarray) -> float:
+        logits = np.tensordot(w, evidence, 1) + offset
+        nll = np.log(np.exp(logits).sum(1)) - logits[np.arange(80), codes]
+        return float(nll.mean() + 0.5 * precision @ (w - start) ** 2 / 80)
+
+    found = fit_weights(evidence, offset, codes, start, precision)
+    assert loss(found) - minimize(loss, start, tol=1e-12).fun < 1e-5  # it stops when a step gains less than that
+
+
+def test_it_foresees_its_accuracy_and_its_probabilities_can_be_trusted():
+    X, y = blobs(6000, classes=6)
+    federation = gf.Federation.split(X, y, clients=10, partition="dirichlet:0.3", test=0.5, seed=0)
+    result = gf.run(PACE(), federation)
+    assert abs(result.left_out_accuracy - result.mean_accuracy) < 0.02  # 3000 test samples: two standard errors
+    assert result.calibration_error < 0.03
+    assert result.mean_accuracy > gf.run(gf.APFL(), federation).mean_accuracy
+
+
+def test_on_the_digits_it_is_ahead_of_every_other_method():
+    federation = gf.Federation.from_dataset(digits(), clients=20, partition="dirichlet:0.1", seed=0)
+    best = max(
+        gf.run(method, federation).mean_accuracy for method in (gf.Local(), gf.AFL(), gf.LocalClasses(), gf.FedHiP(), gf.APFL())
+    )
+    assert gf.run(PACE(), federation).mean_accuracy > best
+
+
+def odd_clients() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    X, y = blobs(300, classes=6)
+    common = y < 5
+    X, y, rare = X[common], y[common], X[~common][:12]
+    return {
+        "many": (X[:150], y[:150]),
+        "one class": (X[y == 2][:9], y[y == 2][:9]),
+        "two samples": (X[[150, 151]], y[[150, 151]]),
+        "one sample": (X[[152]], y[[152]]),
+        "a class of its own": (rare, np.full(len(rare), 5)),
+        "most classes absent": (X[y <= 1][:30], y[y <= 1][:30]),
+    }
+
+
+@pytest.mark.parametrize(
+    "method", [PACE(), PACE(features="bias+linear"), gf.Local(), gf.AFL(), gf.LocalClasses(), gf.FedHiP(), gf.APFL()]
+)
+def test_odd_clients_are_clients_like_any_other(method):
+    federation = gf.Federation.from_clients(odd_clients(), test=0.0)
+    result = gf.run(method, federation)
+    X = blobs(20, classes=6, seed=5)[0]
+    for head in result.heads.values():
+        assert np.isfinite(head.scores(X)[:, np.isfinite(head.offset) if head.offset is not None else slice(None)]).all()
+        if head.probabilistic:
+            np.testing.assert_allclose(head.predict_proba(X).sum(1), 1.0)
+    if isinstance(method, PACE):
+        own, shared = ((head.predict_proba(X)[:, 2]).mean() for head in (result.heads["one class"], result.global_head))
+        assert own > 2 * shared, "it has only ever seen class 2"
+
+
+def test_a_class_nobody_has_is_hardly_ever_predicted():
+    X, y = blobs(200, classes=3)
+    federation = gf.Federation.from_clients({"a": (X[:100], y[:100]), "b": (X[100:], y[100:])}, labels=[0, 1, 2, 3])
+    result = gf.run(PACE(), federation)
+    assert result.mean_accuracy > 0.6
+    assert result.heads["a"].predict_proba(X)[:, 3].max() < 0.05
+
+
+def test_a_client_that_joins_after_the_round_gets_a_head_from_its_samples_and_everybodys_model():
+    X, y = blobs(1200)
+    early = {str(k): (X[k * 100 : (k + 1) * 100], y[k * 100 : (k + 1) * 100]) for k in range(8)}
+    late = np.flatnonzero((y[800:] == 0) | (y[800:] == 3)) + 800
+    train, test = late[::2], late[1::2]
+    for regime in ("sum", "moments", "sketch"):
+        result = gf.run(PACE(regime=regime), gf.Federation.from_clients(early, test=0.0))
+        head = result.join(X[train], y[train])
+        accuracy = (head.predict(X[test]) == y[test]).mean()
+        assert accuracy > (result.global_head.predict(X[test]) == y[test]).mean()
+        assert abs(head.chosen["leave_one_out_accuracy"] - accuracy) < 0.1
+
+
+def test_a_late_client_is_not_left_out_of_a_sum_it_never_was_in():
+    """Fixed values: joining late with no refinement differs from having been there only by the missing moments."""
+    X, y = blobs(400)
+    result = gf.run(gf.FedHiP(alpha=None, gamma=1.0), gf.Federation.from_clients({"a": (X[:200], y[:200])}, test=0.0))
+    head = result.join(X[200:], y[200:])
+    # really leave each of the newcomer's samples out: the shared system stays as it is
+    alpha, phi = head.chosen["alpha"], head.streams[0].map
+    F, Y = phi(X[200:]), np.eye(5)[y[200:]]
+    A = phi(X[:200]).T @ phi(X[:200]) + np.eye(phi.dim)
+    M = phi(X[:200]).T @ np.eye(5)[y[:200]]
+    right = 0
+    for i in range(200):
+        keep = np.arange(200) != i
+        t = 1 + alpha
+        P = np.linalg.solve(A + t * F[keep].T @ F[keep], M + t * F[keep].T @ Y[keep])
+        right += int((F[i] @ P).argmax() == y[200 + i])
+    assert head.chosen["leave_one_out_accuracy"] == pytest.approx(right / 200, abs=0.011)
+
+
+def test_fixed_values_are_used_as_given():
+    federation = skewed()
+    result = gf.run(PACE(features="bias+linear", beta=2.0, weights=FIXED), federation)
+    for head in result.heads.values():
+        assert (head.chosen["beta"], head.chosen["cosine"], head.chosen["gaussian"], head.chosen["refinement"]) == (2.0, *FIXED)
+
+
+def test_heads_survive_saving(tmp_path):
+    result = gf.run(PACE(), skewed())
+    head = result.heads["0"]
+    head.save(tmp_path / "head.safetensors")
+    X = blobs(30, seed=4)[0]
+    loaded = gf.load_head(tmp_path / "head.safetensors")
+    np.testing.assert_array_equal(loaded.predict_proba(X), head.predict_proba(X))
+    assert loaded.chosen == head.chosen
+
+
+def test_the_default_map_grows_with_the_data_and_stays_within_the_budget():
+    def width(samples: int | None, budget: int = 2**30) -> int:
+        return default_map(Task(768, tuple(range(10)), 10, 0, samples), budget).width(768)
+
+    assert width(200) < width(5_000) < width(50_000) == 769 + 4096
+    assert 8 * 4 * width(10**7, budget=2**28) ** 2 <= 2**28
+    assert width(10**6, budget=2**20) == 769, "no room for a Fourier map: linear it is"
+    assert width(None) == 769 + 1024
+
+
+def test_an_unknown_regime_is_refused():
+    with pytest.raises(gf.GramfoldError, match="regime"):
+        PACE(regime="telepathy")
+
+
+def test_regression_personalises_and_the_refinement_is_chosen():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 6))
+    slopes = rng.standard_normal((4, 6))
+    site = np.arange(600) % 4
+    y = (X * (slopes.mean(0) + 0.7 * slopes[site])).sum(1) + 0.1 * rng.standard_normal(600)
+    clients = {str(k): (X[site == k], y[site == k]) for k in range(4)}
+    federation = gf.Federation.from_clients(clients, regression=True)
+    shared = gf.run(gf.AFL(features="raw+bias+linear"), federation).mean_accuracy
+    for method in (PACE(features="raw+bias+linear"), gf.FedHiP(features="raw+bias+linear"), gf.APFL(features="raw+bias+linear")):
+        assert gf.run(method, federation).mean_accuracy < 0.8 * shared  # root mean squared errors

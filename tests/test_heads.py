@@ -1,0 +1,167 @@
+"""A head predicts, is a file, and trusts no file."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gramfold as gf
+from gramfold import features
+from gramfold.heads import Stream, softmax
+from gramfold.wire import Packet
+
+LINEAR, RELU = (
+    features.draw(features.parse(text), 3, seed=1, name=name) for text, name in (("bias+linear", "a"), ("relu:7", "b"))
+)
+LABELS = ("Hund", "кошка", "鳥")
+
+
+def head(labels=LABELS, streams=2, **changes) -> gf.Head:
+    rng = np.random.default_rng(0)
+    outputs = 3 if labels is None else len(labels)
+    made = [Stream(LINEAR, rng.standard_normal((4, outputs))), Stream(RELU, rng.standard_normal((7, outputs)), 0.3)]
+    return gf.Head(made[:streams], labels, **({"method": "test", "chosen": {"beta": 0.5, "steps": [1, 2]}} | changes))
+
+
+X = np.random.default_rng(1).standard_normal((20, 3))
+
+
+@pytest.mark.parametrize("labels", [LABELS, (3, 5, 8), None])
+@pytest.mark.parametrize("offset", [None, np.array([0.0, -np.inf, 1.5])])
+@pytest.mark.parametrize("streams", [1, 2])
+def test_a_file_holds_a_head(tmp_path, labels, offset, streams):
+    saved = head(labels, streams, offset=offset, probabilistic=labels is not None)
+    saved.save(tmp_path / "head.safetensors")
+    loaded = gf.load_head(tmp_path / "head.safetensors")
+    np.testing.assert_array_equal(loaded.scores(X), saved.scores(X))
+    np.testing.assert_array_equal(loaded.predict(X), saved.predict(X))
+    for name in ("labels", "probabilistic", "method", "chosen", "inputs"):
+        assert getattr(loaded, name) == getattr(saved, name)
+    assert (tmp_path / "head.safetensors").stat().st_size == saved.pack().wire_bytes
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_loaded_head_takes_torch_tensors_without_a_murmur(tmp_path, recwarn):
+    head().save(tmp_path / "x")
+    scores = gf.load_head(tmp_path / "x").scores(torch.as_tensor(X))
+    np.testing.assert_allclose(scores.numpy(), head().scores(X), rtol=1e-12)
+    assert not recwarn.list
+
+
+def test_scores_are_the_scaled_sum_of_the_streams_plus_the_offset():
+    made = head(offset=np.array([0.0, 1.0, -np.inf]))
+    first, second = made.streams
+    expected = LINEAR(X) @ first.weights + 0.3 * RELU(X) @ second.weights + [0.0, 1.0, -np.inf]
+    np.testing.assert_allclose(made.scores(X), expected, rtol=1e-12)
+    assert (made.predict_codes(X) != 2).all()
+
+
+def test_predictions_are_labels():
+    codes = head().scores(X).argmax(1)
+    assert head().predict(X).tolist() == [LABELS[code] for code in codes]
+    assert head((3, 5, 8)).predict(X).tolist() == [(3, 5, 8)[code] for code in codes]
+    assert head().predict(X[0]).tolist() == [LABELS[codes[0]]]  # a single sample is a row
+    assert head().predict(X.tolist()).tolist() == head().predict(X).tolist()
+    assert head().predict(X.astype(np.float32)).tolist() == head().predict(X).tolist()
+    assert head().predict(X[:0]).shape == (0,)
+
+
+def test_a_regressor_predicts_values():
+    np.testing.assert_array_equal(head(None).predict(X), head(None).scores(X))
+    single = gf.Head([Stream(LINEAR, np.ones((4, 1)))], None)
+    assert single.predict(X).shape == (20,)
+
+
+def test_probabilities_are_the_softmax_of_the_scores():
+    made = head(probabilistic=True, offset=np.array([0.0, -np.inf, 2000.0]))
+    probabilities = made.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(1), 1.0, rtol=1e-12)
+    assert (probabilities[:, 1] == 0).all()
+    np.testing.assert_array_equal(probabilities.argmax(1), made.predict_codes(X))
+
+
+@given(st.lists(st.floats(-800, 800), min_size=2, max_size=6), st.floats(-1e3, 1e3))
+def test_softmax_does_not_mind_a_constant(logits, constant):
+    row = np.array([logits])
+    np.testing.assert_allclose(softmax(row + constant), softmax(row), rtol=1e-9, atol=1e-12)  # 1e3 rounded to 1e-13
+    assert softmax(row).sum() == pytest.approx(1.0, rel=1e-12)
+
+
+def test_scores_that_are_no_probabilities_are_not_given_as_such():
+    with pytest.raises(gf.GramfoldError, match="scores of test are not probabilities"):
+        head().predict_proba(X)
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (4,), (2, 3, 3)])
+def test_inputs_of_another_width_are_refused(shape):
+    with pytest.raises(gf.GramfoldError, match="expected rows of 3 numbers"):
+        head().predict(np.zeros(shape))
+
+
+# --- files that cannot be trusted ---
+
+
+def stream(i: int, **changes) -> dict:
+    streams = [dict(part) for part in head().pack().meta["streams"]]
+    streams[i] = streams[i] | changes
+    return {"streams": streams}
+
+
+def drawn(**changes) -> dict:
+    return stream(1, features=head().pack().meta["streams"][1]["features"] | changes)
+
+
+TAMPERED = {
+    "weights of another shape": ({"weights.0": np.zeros((5, 3))}, {}),
+    "weights of another number of classes": ({"weights.0": np.zeros((4, 2))}, {}),
+    "flat weights": ({"weights.0": np.zeros(4)}, {}),
+    "flat weights of a regressor": ({"weights.0": np.zeros(4)}, {"labels": None}),
+    "NaN weights": ({"weights.1": np.full((7, 3), np.nan)}, {}),
+    "no weights": ({"weights.1": None}, {}),
+    "an offset of another shape": ({"offset": np.zeros(4)}, {}),
+    "a NaN offset": ({"offset": np.full(3, np.nan)}, {}),
+    "an infinite offset": ({"offset": np.full(3, np.inf)}, {}),
+    "other labels": ({}, {"labels": ["a", "b"]}),
+    "labels that are no list": ({}, {"labels": 3}),
+    "no labels": ({}, {"labels": ...}),
+    "no streams": ({}, {"streams": []}),
+    "streams that are no list": ({}, {"streams": 2}),
+    "streams of different inputs": ({"weights.1": np.zeros((7, 3))}, drawn(inputs=4)),
+    "a NaN scale": ({}, stream(0, scale=float("nan"))),
+    "a scale in words": ({}, stream(0, scale="large")),
+    "an unknown map": ({}, drawn(map={"kind": "hologram"})),
+    "a map that is no description": ({}, drawn(map=[1])),
+    "a map in words": ({}, drawn(map="relu:7")),
+    "a broken landmark": ({}, drawn(map={"kind": "nystroem", "landmarks": "AAA", "count": 1, "gamma": 1.0})),
+    "landmarks that do not divide": ({}, drawn(map={"kind": "nystroem", "landmarks": "AAAAAAAAAAA=", "count": 3, "gamma": 1.0})),
+    "negative inputs": ({}, drawn(inputs=-1)),
+    "inputs in words": ({}, drawn(inputs="three")),
+    "a negative seed": ({}, drawn(seed=-1)),
+    "no seed": ({}, drawn(seed=None)),
+    "another format": ({}, {"format": 99}),
+    "another kind": ({}, {"head": "tree"}),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_a_tampered_file_is_refused(tmp_path, what):
+    packet, (parts, meta) = head().pack(), TAMPERED[what]
+    parts = {name: part for name, part in {**packet.arrays, **parts}.items() if part is not None}
+    meta = {name: value for name, value in {**packet.meta, **meta}.items() if value is not ...}
+    (tmp_path / "x").write_bytes(Packet(parts, meta).to_bytes())
+    with pytest.raises(gf.GramfoldError):
+        gf.load_head(tmp_path / "x")
+
+
+def test_what_is_no_head_is_refused(tmp_path):
+    with pytest.raises(gf.GramfoldError, match="cannot read"):
+        gf.load_head(tmp_path / "nowhere")
+    gf.Moments.from_features(X, np.zeros(20, int), classes=2).save(tmp_path / "moments")
+    with pytest.raises(gf.GramfoldError, match="holds no head"):
+        gf.load_head(tmp_path / "moments")
+    data = head().pack().to_bytes()
+    for size in (0, 8, 100, len(data) - 1):
+        (tmp_path / "cut").write_bytes(data[:size])
+        with pytest.raises(gf.GramfoldError, match="not a gramfold message"):
+            gf.load_head(tmp_path / "cut")
