@@ -17,6 +17,8 @@ import numpy as np
 from benchmarks.timing import RESULTS
 
 import gramfold as gf
+from gramfold.arrays import to_numpy
+from gramfold.engines.inprocess import on_device
 from gramfold.engines.workers import Workers, cpu_count
 from gramfold.evaluation import Calibration, score_head
 from gramfold.federation import Client, load_npz
@@ -33,31 +35,16 @@ GAMMAS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
 LAMBDAS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5)
 
 
-def told(method: Method, federation: gf.Federation) -> Packet:
-    """What everybody is told after the round."""
-    begin = method.begin(federation.task)
-    totals = Workers(cpu_count()).each("fold", federation.clients, lambda s, c: s.append(_upload(method, c, begin, s)), list)
-    total = totals[0][0]
-    for part in totals[1:]:
-        total += part[0]
-    return method.aggregate(total, begin)
+def workers(device: str) -> Workers:
+    return Workers(cpu_count() if device == "cpu" else 1)
 
 
-def _upload(method: Method, client: Client, begin: Packet, so_far: list) -> object:
-    upload = method.local(ClientData(client.name, client.train()), begin)
-    if so_far:
-        total = so_far.pop()
-        total += upload
-        return total
-    return upload
-
-
-def apfl_best_on_test(federation: gf.Federation, broadcast: Packet) -> float:
+def apfl_best_on_test(federation: gf.Federation, broadcast: Packet, device: str) -> float:
     """The best mean test accuracy over the grid."""
     phi, psi, weights = described_map(broadcast), described_map(broadcast, "refinement"), broadcast["weights"]
 
     def work(grids: list[np.ndarray], client: Client) -> None:
-        train, test = client.train(), client.test()
+        train, test = on_device(client.train(), device), on_device(client.test(), device)
         if not test.n:
             return
         rows = phi(train.inputs)
@@ -67,23 +54,23 @@ def apfl_best_on_test(federation: gf.Federation, broadcast: Packet) -> float:
         grid = np.empty((len(GAMMAS), len(LAMBDAS)))
         for i, gamma in enumerate(GAMMAS):
             fit = between @ kernel.apply(1 / (kernel.values + gamma), 1 / gamma, residuals)
-            grid[i] = [((base + lam * fit).argmax(1) == test.targets).mean() for lam in LAMBDAS]
+            grid[i] = [float((to_numpy((base + lam * fit).argmax(1)) == to_numpy(test.targets)).mean()) for lam in LAMBDAS]
         grids.append(grid)
 
-    parts = Workers(cpu_count()).each("apfl", federation.clients, work, list)
+    parts = workers(device).each("apfl", federation.clients, work, list)
     return float(np.mean([grid for part in parts for grid in part], axis=0).max())
 
 
-def personalised(method: Method, federation: gf.Federation, broadcast: Packet) -> tuple[float, float, float]:
+def personalised(method: Method, federation: gf.Federation, broadcast: Packet, device: str) -> tuple[float, float, float]:
     """Mean test accuracy, mean left-out accuracy, expected calibration error."""
 
     def work(done: list[tuple], client: Client) -> None:
-        head = method.personalize(ClientData(client.name, client.train(), {FOLDED: np.array(1)}), broadcast)
-        scored = score_head(head, client.test())
+        head = method.personalize(ClientData(client.name, on_device(client.train(), device), {FOLDED: np.array(1)}), broadcast)
+        scored = score_head(head, on_device(client.test(), device))
         if scored.n:
             done.append((scored.accuracy, head.chosen["leave_one_out_accuracy"], scored.calibration))
 
-    done = [entry for part in Workers(cpu_count()).each("pace", federation.clients, work, list) for entry in part]
+    done = [entry for part in workers(device).each("pace", federation.clients, work, list) for entry in part]
     return (
         float(np.mean([entry[0] for entry in done])),
         float(np.mean([entry[1] for entry in done])),
@@ -91,18 +78,18 @@ def personalised(method: Method, federation: gf.Federation, broadcast: Packet) -
     )
 
 
-def compare(path: str, maps: list[str], seeds: int) -> None:
+def compare(path: str, maps: list[str], seeds: int, device: str) -> None:
     data = load_npz(path)
     rows = []
     for name in maps:
         pace, apfl = gf.PACE(features=MAPS[name]), gf.APFL(features=MAPS[name])
         pooled = gf.Federation.from_dataset(data, clients=50, partition="iid")
-        told_pace, told_apfl = told(pace, pooled), told(apfl, pooled)
+        told_pace, told_apfl = (gf.run(method, pooled, device=device, keep_heads=False).run.broadcast for method in (pace, apfl))
         for clients, alpha in CELLS:
             for seed in range(seeds):
                 federation = gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", seed=seed)
-                accuracy, foreseen, error = personalised(pace, federation, told_pace)
-                rival = apfl_best_on_test(federation, told_apfl)
+                accuracy, foreseen, error = personalised(pace, federation, told_pace, device)
+                rival = apfl_best_on_test(federation, told_apfl, device)
                 rows.append({"map": name, "clients": clients, "alpha": alpha, "seed": seed, "apfl_best_on_test": rival,
                              "pace": accuracy, "pace_foreseen": foreseen, "pace_calibration_error": error})  # fmt: skip
                 print(json.dumps(rows[-1]), flush=True)
@@ -128,14 +115,14 @@ def _print_summary(rows: list[dict]) -> None:
 
 
 def _no_refinement(rows: np.ndarray, targets: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray]:
-    return np.zeros((rows.shape[1], targets.shape[1])), np.zeros_like(targets)
+    return rows[:0].T @ targets[:0], targets * 0
 
 
 class RidgeScores(Discriminant):
     """No discriminant: the ridge scores themselves are the evidence, in units that suit the prior of the weights."""
 
     def evidence(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return 2.0 * scores, np.zeros_like(scores)
+        return 2.0 * scores, scores * 0
 
 
 VARIANTS: dict[str, dict[str, object]] = {
@@ -148,21 +135,23 @@ VARIANTS: dict[str, dict[str, object]] = {
 }
 
 
-def ablate(path: str) -> None:
+def ablate(path: str, device: str) -> None:
     """Accuracy with each part off, three cells, one seed."""
     data = load_npz(path)
     cells = [(100, 0.1), (100, 0.5), (100, 1.0)]
     federations = [gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", seed=0) for clients, alpha in cells]
     lines = ["| | " + " | ".join(f"{alpha}: test | foreseen | ECE" for _, alpha in cells) + " |", "| --- |" + " ---: |" * 9]
     fourier, linear = (gf.PACE(features=MAPS[name]) for name in ("linear + 4096 Fourier", "linear"))
-    broadcast = told(fourier, federations[0])
+    broadcast = gf.run(fourier, federations[0], device=device, keep_heads=False).run.broadcast
     for name, patches in VARIANTS.items():
         with ExitStack() as stack:
             for target, replacement in patches.items():
                 stack.enter_context(patch.object(pace_module, target, replacement))
-            lines.append(_line(name, [personalised(fourier, federation, broadcast) for federation in federations]))
-    broadcast = told(linear, federations[0])
-    lines.append(_line("without the Fourier map", [personalised(linear, federation, broadcast) for federation in federations]))
+            lines.append(_line(name, [personalised(fourier, federation, broadcast, device) for federation in federations]))
+    broadcast = gf.run(linear, federations[0], device=device, keep_heads=False).run.broadcast
+    lines.append(
+        _line("without the Fourier map", [personalised(linear, federation, broadcast, device) for federation in federations])
+    )
     Path("docs/ablation.md").write_text(ABLATION_HEAD + "\n".join(lines) + "\n")
 
 
@@ -186,6 +175,10 @@ if __name__ == "__main__":
     parser.add_argument("path")
     parser.add_argument("--maps", nargs="+", choices=MAPS, default=list(MAPS))
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--ablation", action="store_true")
     given = parser.parse_args()
-    ablate(given.path) if given.ablation else compare(given.path, given.maps, given.seeds)
+    if given.ablation:
+        ablate(given.path, given.device)
+    else:
+        compare(given.path, given.maps, given.seeds, given.device)

@@ -1,12 +1,16 @@
 """gramfold: personalised federated learning in closed form."""
 
+from typing import TYPE_CHECKING, Any
+
 from gramfold.engines import ClientResult, Result, run
 from gramfold.errors import GramfoldError, IllConditionedWarning
-from gramfold.estimators import PersonalizedClassifier, PersonalizedRegressor
 from gramfold.federation import Federation
 from gramfold.heads import Head, load_head
 from gramfold.methods import AFL, APFL, PACE, FedHiP, Local, LocalClasses
 from gramfold.moments import Moments
+
+if TYPE_CHECKING:
+    from gramfold.estimators import PersonalizedClassifier, PersonalizedRegressor
 
 __version__ = "0.1.0"
 
@@ -14,3 +18,12 @@ __all__ = [
     "AFL", "APFL", "PACE", "ClientResult", "FedHiP", "Federation", "GramfoldError", "Head", "IllConditionedWarning", "Local",
     "LocalClasses", "Moments", "PersonalizedClassifier", "PersonalizedRegressor", "Result", "__version__", "load_head", "run",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """The estimators bring scikit-learn along, which takes longer to import than all the rest: only when asked for."""
+    if name in ("PersonalizedClassifier", "PersonalizedRegressor"):
+        from gramfold import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module 'gramfold' has no attribute {name!r}")

@@ -37,7 +37,7 @@ def run_inprocess(
     kept: dict[str, Any] = {}
 
     def load(client: Client) -> ClientData:
-        return ClientData(client.name, _on(client.train(), device), memories.get(client.name, {}))
+        return ClientData(client.name, on_device(client.train(), device), memories.get(client.name, {}))
 
     broadcast = method.begin(federation.task)
     downlink = broadcast.wire_bytes
@@ -92,7 +92,7 @@ def run_inprocess(
                 raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
             head = method.personalize(data, reply)
         with stopwatch.phase("evaluate"):
-            test = _on(client.test(), device)
+            test = on_device(client.test(), device)
             scored = score_head(head, test)
             scored_shared = score_head(shared, test) if shared is not None else None
         result = ClientResult(
@@ -117,7 +117,8 @@ def run_inprocess(
     )
 
 
-def _on(samples: Samples, device: str) -> Samples:
+def on_device(samples: Samples, device: str) -> Samples:
+    """The samples where the work is done."""
     if device == "cpu":
         return samples
     return Samples(arrays.to_device(samples.inputs, device), arrays.to_device(samples.targets, device))

@@ -144,7 +144,8 @@ class PACE(Analytic):
             return self._regressor(broadcast, scores, targets, refined)
 
         evidence = np.stack([arrays.to_numpy(part) for part in _discriminant(broadcast).evidence(scores)])
-        codes, prior = arrays.to_numpy(client.train.targets), _log_prior(arrays.to_numpy(targets).sum(0))
+        codes, counts = arrays.to_numpy(client.train.targets), arrays.to_numpy(targets).sum(0)
+        prior = _log_prior(counts)
         start, precision = _weights_prior(len(prior))
         given = None if self.weights is None else np.array(self.weights)
         pair = given[:2] if given is not None else fit_weights(evidence, prior, codes, start[:2], precision[:2])
@@ -153,9 +154,10 @@ class PACE(Analytic):
         evidence = np.concatenate([evidence, arrays.to_numpy(fit)[None]])
         three = given if given is not None else fit_weights(evidence, prior, codes, np.append(pair, start[2]), precision)
         left_out = np.tensordot(three, evidence, 1) + prior
-        # two estimates: class shares as they are, and a sample that also brings its own label's count (a fresh draw of labels)
+        # two estimates: for new samples in the same class shares, and for new samples whose classes are a fresh draw as well, in
+        # which case a sample must not count towards its own class
         redrawn = left_out.copy()
-        redrawn[np.arange(len(codes)), codes] += np.log1p(-1.0 / np.exp(prior[codes]))
+        redrawn[np.arange(len(codes)), codes] += (_log_prior(np.maximum(counts - 1, 0)) - prior)[codes]
         chosen = {
             **broadcast.meta["chosen"],
             "cosine": float(three[0]), "gaussian": float(three[1]), "refinement": float(three[2]),
