@@ -7,6 +7,7 @@ Sums and solves are float64 throughout.
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from gramfold import blas
 from gramfold.errors import GramfoldError
@@ -99,6 +100,20 @@ def one_hot(codes: Array, classes: int, other: Array) -> Array:
     return out
 
 
+def class_sums(rows: Array, codes: Array, classes: int) -> Array:
+    """rows'Y for one-hot Y: the sum of each class's rows, as columns. A sum costs a C-th of the product with Y."""
+    if is_torch(rows):
+        return rows.T @ one_hot(codes, classes, rows)  # scattered additions on a device come in no fixed order
+    starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=classes))])
+    members = csr_array((np.ones(len(codes)), np.argsort(codes, kind="stable"), starts), shape=(classes, len(codes)))
+    return (members @ rows).T
+
+
+def row_squares(rows: Array) -> Array:
+    """The squared length of every row."""
+    return (rows**2).sum(1) if is_torch(rows) else np.einsum("ij,ij->i", rows, rows)
+
+
 def all_finite(array: Array) -> bool:
     if is_torch(array):
         return bool(array.isfinite().all())
@@ -157,14 +172,17 @@ def add_to_diagonal(matrix: Array, value: Array | float) -> None:
     diagonal += value
 
 
-def cholesky(matrix: Array) -> Array | None:
-    """The lower factor L (its upper triangle is zero), reading only the lower triangle; None if not positive definite."""
+def cholesky(matrix: Array, shift: float = 0.0) -> Array | None:
+    """The lower factor L (zero above) of matrix + shift I, reading only the lower triangle; None if not positive definite."""
     if is_torch(matrix):
         import torch
 
-        factor, info = torch.linalg.cholesky_ex(matrix)
+        shifted = matrix.clone()
+        add_to_diagonal(shifted, shift)
+        factor, info = torch.linalg.cholesky_ex(shifted)
         return None if int(info) else factor
     factor = np.tril(matrix)
+    add_to_diagonal(factor, shift)
     return factor if blas.cholesky_inplace(factor) else None
 
 

@@ -46,7 +46,8 @@ class Moments:
         self._gram: Array = None
         self._cross: Array = None
         self._mirrored = False
-        self._pending: list[tuple[Array, Array]] = []  # (rows, targets) that are part of the sum
+        self._pending: list[tuple[Array, Array]] = []
+        """(rows, targets) that are part of the sum; targets are a matrix, or class codes that stand for one-hot rows."""
 
     # --- making them ---
 
@@ -84,11 +85,13 @@ class Moments:
         total = cls(m, outputs, labels=labels, fingerprint=fingerprint, like=arrays.zeros((0,), features))
         for block in arrays.blocks(n, m):
             rows = arrays.float64(features[block])
-            wanted = targets[block] if labels is None else arrays.one_hot(targets[block], outputs, rows)
+            wanted = targets[block]
             if not (arrays.all_finite(rows) and arrays.all_finite(wanted)):
                 raise GramfoldError("features and targets must be finite; found NaN or infinity")
             total.n += len(rows)
-            total.squares = total.squares + (wanted**2).sum(0)
+            total.squares = total.squares + (
+                arrays.like(np.bincount(wanted, minlength=outputs), rows) if labels else (wanted**2).sum(0)
+            )
             if len(rows) < m and not given_away:  # pending rows are kept as they are, so they must be nobody else's
                 rows, wanted = arrays.copy(rows), arrays.copy(wanted)
             total._append(rows, wanted)
@@ -226,16 +229,21 @@ class Moments:
             self._gram = arrays.zeros((self.dim, self.dim), self._like)
             self._cross = arrays.zeros((self.dim, self.outputs), self._like)
         if self._pending:
-            rows, targets = self._joined()
-            self._pending = []
+            if all(targets.ndim == 1 for _, targets in self._pending):
+                rows = arrays.concatenate([rows for rows, _ in self._pending])
+                self._cross += arrays.class_sums(rows, np.concatenate([codes for _, codes in self._pending]), self.outputs)
+            else:
+                rows, targets = self._joined()
+                self._cross += rows.T @ targets
             arrays.add_gram(self._gram, rows)
-            self._cross += rows.T @ targets
+            self._pending = []
             self._mirrored = False
 
     def _joined(self) -> tuple[Array, Array]:
         empty = (arrays.zeros((0, self.dim), self._like), arrays.zeros((0, self.outputs), self._like))
         pairs = self._pending or [empty]
-        return arrays.concatenate([rows for rows, _ in pairs]), arrays.concatenate([targets for _, targets in pairs])
+        wanted = [arrays.one_hot(part, self.outputs, rows) if part.ndim == 1 else part for rows, part in pairs]
+        return arrays.concatenate([rows for rows, _ in pairs]), arrays.concatenate(wanted)
 
     def _require_same_space(self, other: "Moments") -> None:
         for name, mine, theirs in (
@@ -250,7 +258,7 @@ class Moments:
     def check(self) -> None:
         """Raise unless these can be the moments of n samples: shapes, finiteness, diagonal, counts."""
         squares = arrays.to_numpy(self.squares)
-        held = [*self._pending] if self._gram is None else [*self._pending, (self._gram, self._cross)]
+        held = [self._joined()] if self._gram is None else [self._joined(), (self._gram, self._cross)]
         for left, right in held:
             if tuple(left.shape) != (len(right), self.dim) or tuple(right.shape) != (len(left), self.outputs):
                 raise GramfoldError(f"moments of wrong shape: {tuple(left.shape)} with {tuple(right.shape)}")

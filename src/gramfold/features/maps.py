@@ -45,10 +45,14 @@ class Normalize(FeatureMap):
 
     def function(self, inputs: int, seed: int, name: str) -> Function:
         def normalize(rows: Array) -> Array:
-            largest = abs(rows).max(1) if not arrays.is_torch(rows) else abs(rows).amax(1)
-            rows = rows / (largest + (largest == 0))[:, None]  # squares of large numbers overflow, of small ones vanish
-            lengths = (rows**2).sum(1) ** 0.5
-            return rows * (math.sqrt(inputs) / (lengths + (lengths == 0)))[:, None]  # an all-zero sample stays zero
+            if not len(rows):
+                return rows
+            squares = arrays.row_squares(rows)
+            if not (float(squares.min()) > 1e-200 and float(squares.max()) < 1e200):  # squares that overflow or vanish
+                largest = abs(rows).max(1) if not arrays.is_torch(rows) else abs(rows).amax(1)
+                rows = rows / (largest + (largest == 0))[:, None]
+                squares = arrays.row_squares(rows)
+            return rows * ((inputs / (squares + (squares == 0))) ** 0.5)[:, None]  # an all-zero sample stays zero
 
         return normalize
 

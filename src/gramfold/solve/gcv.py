@@ -35,9 +35,7 @@ def gcv_score(gram: Array, cross: Array, target_squares: float, n: int, penalty:
 
     With (S + b I) W = M: RSS = |Y|^2 - <W, M> - b |W|^2 and df = m - b trace((S + b I)^-1).
     """
-    shifted = arrays.copy(gram)
-    arrays.add_to_diagonal(shifted, penalty)
-    lower = arrays.cholesky(shifted)
+    lower = arrays.cholesky(gram, penalty)
     if lower is None:
         return np.inf, np.inf
     factor = Factor(lower)

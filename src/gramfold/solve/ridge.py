@@ -43,16 +43,15 @@ def factorise(gram: Array, penalty: float = 0.0) -> Factor:
     Cholesky; where that fails or the result would be noise, an eigendecomposition whose eigenvalues are raised to a floor,
     with a warning that says so.
     """
-    shifted = arrays.copy(gram)
-    arrays.add_to_diagonal(shifted, penalty)
-    lower = arrays.cholesky(shifted)
+    lower = arrays.cholesky(gram, penalty)
     if lower is not None:
         condition = _condition_estimate(lower)
         if condition <= MAX_CONDITION:
             return Factor(lower)
     else:
         condition = np.inf
-    values, vectors = arrays.eigh(shifted)
+    values, vectors = arrays.eigh(gram)
+    values = values + penalty
     largest = float(abs(values).max()) if len(values) else 1.0
     floor = max(largest / MAX_CONDITION, np.finfo(np.float64).tiny)
     warnings.warn(
