@@ -11,10 +11,10 @@ import subprocess
 import sys
 
 import numpy as np
-from benchmarks.timing import best_interleaved, gemm_rate, peak_bytes, resident_bytes, write
 from sklearn.linear_model import RidgeClassifier
 
 import gramfold as gf
+from benchmarks.timing import best_interleaved, gemm_rate, peak_bytes, resident_bytes, write
 from gramfold.federation import Dataset, load_npz
 
 CLIENTS = 100

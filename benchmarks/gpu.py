@@ -9,9 +9,9 @@ import time
 
 import numpy as np
 import torch
-from benchmarks.timing import write
 
 import gramfold as gf
+from benchmarks.timing import write
 from gramfold.methods import ClientData
 
 METHODS = {

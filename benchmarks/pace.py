@@ -14,9 +14,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
-from benchmarks.timing import RESULTS
 
 import gramfold as gf
+from benchmarks.timing import RESULTS
 from gramfold.arrays import to_numpy
 from gramfold.engines.inprocess import on_device
 from gramfold.engines.workers import Workers, cpu_count

@@ -208,6 +208,14 @@ def eigh(matrix: Array) -> tuple[Array, Array]:
     return values, vectors
 
 
+def gram_rows(gram: Array) -> tuple[Array, Array]:
+    """Rows R of full rank with R'R = gram (given by its lower triangle), and N with N R' = I: so N B solves R'T = B."""
+    values, vectors = eigh(gram)
+    real = values > 1e-13 * abs(values).max()
+    root = values[real] ** 0.5
+    return (vectors[:, real] * root).T, (vectors[:, real] / root).T
+
+
 def qr(rows: Array) -> tuple[Array, Array]:
     """Reduced Q and R."""
     if is_torch(rows):

@@ -168,10 +168,8 @@ class Moments:
         """Rows R and targets T, at most m of each, with R'R the gram and R'T the cross-moment."""
         if self._gram is None:
             return self._joined()
-        values, vectors = arrays.eigh(self.lower_gram)
-        real = values > 1e-13 * abs(values).max()
-        root = values[real] ** 0.5
-        return (vectors[:, real] * root).T, (vectors[:, real] / root).T @ self.cross
+        rows, solve = arrays.gram_rows(self.lower_gram)
+        return rows, solve @ self.cross
 
     def __repr__(self) -> str:
         kind = "targets" if self.labels is None else "classes"

@@ -23,8 +23,8 @@ h2 { font-size: 19px; margin: 40px 0 8px; }
 p { margin: 6px 0; }
 .soft { color: var(--soft); }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 14.5px; }
-th, td { padding: 7px 10px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 14px; }
+th, td { padding: 7px 8px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { font-weight: 600; color: var(--soft); }
 th:first-child, td:first-child { text-align: left; }
 tr.best td { background: var(--shade); font-weight: 650; }

@@ -34,11 +34,8 @@ def update_solution_by_moments(factor: Factor, solution: Array, gram: Array, cro
     (A + a G)^-1 (M + a B) = W + (A + a G)^-1 a (B - G W).
     """
     if factor.fallback:
-        values, vectors = arrays.eigh(gram)
-        real = values > 1e-13 * abs(values).max()
-        root = values[real] ** 0.5
-        rows, targets = (vectors[:, real] * root).T, (vectors[:, real] / root).T @ cross
-        return update_solution(factor, solution, rows, targets, weight)
+        rows, solve = arrays.gram_rows(gram)
+        return update_solution(factor, solution, rows, solve @ cross, weight)
     system = arrays.outer_gram(factor.half)
     system += weight * gram
     return solution + factorise(system).solve(weight * (cross - gram @ solution))

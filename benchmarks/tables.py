@@ -1,0 +1,159 @@
+"""Writes docs/results.md, and the table in the README, from the JSON files that the benchmarks left.
+
+python -m benchmarks.tables
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.timing import RESULTS
+from gramfold.report.text import duration, size
+
+ROOT = Path(__file__).parents[1]
+BEGIN, END = "<!-- made by benchmarks/tables.py -->", "<!-- end -->"
+
+
+def load(name: str) -> Any:
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def cells(rows: list[dict[str, Any]]) -> list[tuple[int, float]]:
+    return list(dict.fromkeys((row["clients"], row["alpha"]) for row in rows))
+
+
+def accuracy_table(rows: list[dict[str, Any]]) -> str:
+    """Means over seeds, one column per cell."""
+    columns = cells(rows)
+    head = [f"{clients} clients, {alpha}" for clients, alpha in columns]
+
+    def line(title: str, key: str, scale: float, digits: int, bold: bool = False) -> str:
+        values = [np.mean([row[key] for row in rows if (row["clients"], row["alpha"]) == cell]) * scale for cell in columns]
+        texts = [f"**{value:.{digits}f}**" if bold else f"{value:.{digits}f}" for value in values]
+        return f"| {title} | " + " | ".join(texts) + " |"
+
+    return "\n".join(
+        [
+            "| | " + " | ".join(head) + " |",
+            "| --- |" + " ---: |" * len(columns),
+            line("APFL, best on test", "apfl_best_on_test", 100, 1),
+            line("PACE", "pace", 100, 1, bold=True),
+            line("PACE's own estimate, without test data", "pace_foreseen", 100, 1),
+            line("PACE, expected calibration error", "pace_calibration_error", 1, 3),
+        ]
+    )
+
+
+def gains(rows: list[dict[str, Any]]) -> str:
+    by_cell = [
+        100 * np.mean([row["pace"] - row["apfl_best_on_test"] for row in rows if (row["clients"], row["alpha"]) == cell])
+        for cell in cells(rows)
+    ]
+    gaps = [100 * abs(row["pace"] - row["pace_foreseen"]) for row in rows]
+    worst = max(row["pace_calibration_error"] for row in rows)
+    return (
+        f"Gain over APFL: {min(by_cell):.1f} points in the least of the six cells, {np.mean(by_cell):.1f} on average. The "
+        f"estimate is off by {max(gaps):.2f} points in the worst of {len(rows)} runs; the worst calibration error is {worst:.3f}."
+    )
+
+
+def accuracy() -> str:
+    rows = load("pace")
+    parts = [
+        "## PACE against APFL",
+        "CIFAR-100 as frozen DINOv2-small features. Mean over clients of the final model's accuracy on the client's own test "
+        "images, Dirichlet alpha as given, three seeds. APFL's gamma and lambda were picked per cell *on the test data*; PACE "
+        "had nothing set but the feature map, which is the same for both. `python -m benchmarks.pace FILE.npz`.",
+    ]
+    for name in dict.fromkeys(row["map"] for row in rows):
+        chosen = [row for row in rows if row["map"] == name]
+        parts += [f"### {name[0].upper()}{name[1:]}", accuracy_table(chosen), gains(chosen)]
+    parts.append("What each part of PACE brings: [ablation.md](ablation.md).")
+    return "\n\n".join(parts)
+
+
+def core() -> str:
+    figures = load("core")
+    seconds = figures["seconds"]
+    return "\n\n".join(
+        [
+            "## The core",
+            f"Everything APFL does for 100 clients on those features (linear map, m = 768: folding, solving, 100 personal heads, "
+            f"evaluation), in float64, on {figures['cores']} cores. One run, best of three, interleaved. "
+            "`python -m benchmarks.core FILE.npz`.",
+            "\n".join(
+                [
+                    "| | |",
+                    "| --- | ---: |",
+                    f"| APFL, 100 clients | {duration(seconds['apfl'])} |",
+                    f"| against one scikit-learn RidgeClassifier fit on the pooled features, float64 | "
+                    f"{figures['apfl_over_ridge_float64']:.2f}x |",
+                    f"| against the same fit in float32 (half the arithmetic, and seven digits) | "
+                    f"{figures['apfl_over_ridge_float32']:.2f}x |",
+                    f"| the AFL paper's recursion with its inverses, against our APFL | {figures['recursion_over_apfl']:.1f}x |",
+                    f"| the same, against our AFL | {figures['recursion_over_afl']:.1f}x |",
+                    f"| floating-point operations needed | {figures['gigaflop_needed']:.0f} GFLOP |",
+                    f"| the machine's matrix product | {figures['gemm_gigaflop_per_second']:.0f} GFLOP/s |",
+                    f"| APFL against that limit | {figures['apfl_over_machine_limit']:.2f}x |",
+                    f"| peak memory above the loaded data, in float32 feature arrays | "
+                    f"{figures['memory_above_loaded_data_over_float32_features']:.2f} |",
+                    f"| uplink against AFL's released protocol (W, R, C in float64), mean over clients | "
+                    f"{figures['uplink_over_released_afl_mean']:.3f} |",
+                    f"| the same, largest client | {figures['uplink_over_released_afl_max']:.3f} |",
+                ]
+            ),
+        ]
+    )
+
+
+def cost() -> str:
+    parts = [
+        "## What choosing costs, and what travels",
+        "PACE choosing everything against PACE with fixed values, whole runs, 100 clients, Dirichlet 0.1; and its three regimes. "
+        "`python -m benchmarks.pace_cost FILE.npz --features ...`.",
+    ]
+    for path in sorted(RESULTS.glob("pace_cost_*.json")):
+        figures = json.loads(path.read_text())
+        lines = ["| regime | up / client | down / client | accuracy % | foreseen % |", "| --- | ---: | ---: | ---: | ---: |"]
+        for regime, row in figures["regimes"].items():
+            up, down = size(row["uplink_bytes_per_client"]), size(row["downlink_bytes_per_client"])
+            lines.append(f"| {regime} | {up} | {down} | {100 * row['mean_accuracy']:.2f} | {100 * row['foreseen']:.2f} |")
+        ratio = f"`{figures['features']}`: choosing costs {figures['chosen_over_fixed']:.2f}x."
+        parts += [ratio, "\n".join(lines)]
+    return "\n\n".join(parts)
+
+
+def gpu() -> str:
+    figures = load("gpu")
+    runs = {name: row for name, row in figures.items() if isinstance(row, dict) and "phases" in row}
+    fold = figures["fold m=8961"]
+    lines = ["| 100 clients, 50,000 x 768 made-up features | seconds |", "| --- | ---: |"]
+    lines += [f"| {name} | {row['seconds']:.2f} |" for name, row in runs.items()]
+    lines.append(f"| the fold alone at m = 8961 | {fold['seconds']:.2f} |")
+    return "\n\n".join(
+        [
+            "## On a GPU",
+            f"{figures['device']}, float64. Heads agree with those from the CPU to {max(figures['agreement'].values()):.0e} for "
+            f"every method. The fold, mapping included, runs at {100 * fold['share_of_gemm_rate']:.0f} % of the card's measured "
+            f"{figures['gemm_teraflop_per_second']:.0f} TFLOP/s matrix product. `python -m benchmarks.gpu`.",
+            "\n".join(lines),
+        ]
+    )
+
+
+def main() -> None:
+    head = (
+        "# Results\n\nMade by `python -m benchmarks.tables` from `benchmarks/results/*.json`, each by the command named."
+    )
+    (ROOT / "docs" / "results.md").write_text("\n\n".join([head, accuracy(), core(), cost(), gpu()]) + "\n")
+    readme = ROOT / "README.md"
+    before, rest = readme.read_text().split(BEGIN)
+    after = rest.split(END)[1]
+    linear = [row for row in load("pace") if row["map"] == "linear"]
+    readme.write_text(f"{before}{BEGIN}\n{accuracy_table(linear)}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
