@@ -144,9 +144,7 @@ def gpu() -> str:
 
 
 def main() -> None:
-    head = (
-        "# Results\n\nMade by `python -m benchmarks.tables` from `benchmarks/results/*.json`, each by the command named."
-    )
+    head = "# Results\n\nMade by `python -m benchmarks.tables` from `benchmarks/results/*.json`, each by the command named."
     (ROOT / "docs" / "results.md").write_text("\n\n".join([head, accuracy(), core(), cost(), gpu()]) + "\n")
     readme = ROOT / "README.md"
     before, rest = readme.read_text().split(BEGIN)

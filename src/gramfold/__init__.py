@@ -6,7 +6,7 @@ from gramfold.engines import ClientResult, Result, run
 from gramfold.errors import GramfoldError, IllConditionedWarning
 from gramfold.federation import Federation
 from gramfold.heads import Head, load_head
-from gramfold.methods import AFL, APFL, PACE, FedHiP, Local, LocalClasses
+from gramfold.methods import AFL, APFL, PACE, DeepAFL, FedHiP, Local, LocalClasses
 from gramfold.moments import Moments
 
 if TYPE_CHECKING:
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "AFL", "APFL", "PACE", "ClientResult", "FedHiP", "Federation", "GramfoldError", "Head", "IllConditionedWarning", "Local",
-    "LocalClasses", "Moments", "PersonalizedClassifier", "PersonalizedRegressor", "Result", "__version__", "load_head", "run",
+    "AFL", "APFL", "PACE", "ClientResult", "DeepAFL", "FedHiP", "Federation", "GramfoldError", "Head", "IllConditionedWarning",
+    "Local", "LocalClasses", "Moments", "PersonalizedClassifier", "PersonalizedRegressor", "Result", "__version__",
+    "load_head", "run",
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from gramfold import arrays, features, wire
 from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
-from gramfold.features import DrawnMap
+from gramfold.features import Map
 from gramfold.solve.discriminant import Discriminant
 from gramfold.wire import Packet
 
@@ -24,7 +24,7 @@ FORMAT = 1
 class Stream:
     """One summand of a head's scores: scale * map(x) weights."""
 
-    map: DrawnMap
+    map: Map
     weights: Array
     scale: float = 1.0
 
@@ -105,6 +105,7 @@ class Head:
         both = [*self.streams, *self.refinement]
         streams = [{"features": stream.map.description, "scale": stream.scale} for stream in both]
         parts = {f"weights.{i}": stream.weights for i, stream in enumerate(both)}
+        parts |= {f"map.{i}.{key}": array for i, stream in enumerate(both) for key, array in stream.map.arrays.items()}
         evidence = None
         if self.evidence is not None:
             evidence = {"cosine": self.evidence.cosine, "gaussian": self.evidence.gaussian}
@@ -123,7 +124,7 @@ class Head:
         try:
             meta = packet.meta
             streams = [
-                Stream(features.draw_described(stream["features"]), packet[f"weights.{i}"], stream["scale"])
+                Stream(features.restore(stream["features"], _under(f"map.{i}.", packet)), packet[f"weights.{i}"], stream["scale"])
                 for i, stream in enumerate(meta["streams"])
             ]
             labels = None if meta["labels"] is None else tuple(meta["labels"])
@@ -164,6 +165,11 @@ class Head:
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as safetensors."""
         wire.write_atomically(Path(path), self.pack().to_bytes())
+
+
+def _under(prefix: str, packet: Packet) -> dict[str, Array]:
+    """The arrays whose names begin so, under the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in packet.arrays.items() if name.startswith(prefix)}
 
 
 def _summed(streams: Sequence[Stream], inputs: Array) -> Array:

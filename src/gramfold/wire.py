@@ -24,11 +24,13 @@ _LAYOUT = list(_DTYPES.values())
 
 @dataclass(frozen=True)
 class Packet:
-    """Named arrays and metadata. Arrays named in `triangular` are lower triangles and travel packed."""
+    """Named arrays and metadata. Arrays named in `triangular` are lower triangles and travel packed; those in `known` were sent
+    in an earlier round and do not travel again."""
 
     arrays: Mapping[str, Array] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
     triangular: frozenset[str] = frozenset()
+    known: frozenset[str] = frozenset()
 
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]
@@ -39,18 +41,33 @@ class Packet:
         shapes = {
             name: ((lower_size(len(array)),) if name in self.triangular else tuple(array.shape), _dtype_name(array))
             for name, array in self.arrays.items()
+            if name not in self.known
         }
         return serialised_size(shapes, self._metadata())
 
     def _metadata(self) -> dict[str, str]:
-        return {"meta": json.dumps(dict(self.meta)), "triangular": ",".join(sorted(self.triangular))}
+        lists = {"triangular": self.triangular - self.known, "known": self.known}
+        return {"meta": json.dumps(dict(self.meta))} | {key: ",".join(sorted(names)) for key, names in lists.items()}
 
     def to_bytes(self) -> bytes:
         arrays = {
             name: pack_lower(array) if name in self.triangular else np.asarray(to_numpy(array), order="C")
             for name, array in self.arrays.items()
+            if name not in self.known
         }
         return bytes(save(arrays, self._metadata()))
+
+    def completed(self, earlier: Mapping[str, Array]) -> "Packet":
+        """The packet with the arrays that it counts on being known, as they came in earlier ones."""
+        missing = self.known - set(self.arrays) - set(earlier)
+        if missing:
+            raise GramfoldError(f"a message counts on arrays that never came: {', '.join(sorted(missing))}")
+        return Packet(
+            {**{name: earlier[name] for name in self.known if name in earlier}, **self.arrays},
+            self.meta,
+            self.triangular,
+            self.known,
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Packet":
@@ -58,7 +75,7 @@ class Packet:
             arrays = load(data)
             header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
             metadata = header["__metadata__"]
-            triangular = frozenset(filter(None, metadata["triangular"].split(",")))
+            triangular, known = (frozenset(filter(None, metadata[key].split(","))) for key in ("triangular", "known"))
             meta = json.loads(metadata["meta"])
             if not isinstance(meta, dict):
                 raise ValueError("its metadata is no object")
@@ -66,7 +83,7 @@ class Packet:
                 arrays[name] = unpack_lower(arrays[name])
         except (SafetensorError, KeyError, ValueError) as error:
             raise GramfoldError(f"not a gramfold message: {error}") from None
-        return cls(arrays, meta, triangular)
+        return cls(arrays, meta, triangular, known)
 
 
 def serialised_size(shapes: Mapping[str, tuple[tuple[int, ...], str]], metadata: Mapping[str, str]) -> int:

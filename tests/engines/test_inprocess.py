@@ -72,18 +72,17 @@ def test_bytes_are_those_of_the_messages_really_serialised(method, federation, m
 
     def uploaded(args, upload):
         up[args[0].name] += len(upload.pack().to_bytes())
+        down[args[0].name] += len(args[1].to_bytes())
 
     def personalised(args, head):
-        down[args[0].name] += len(args[1].to_bytes()) if method.rounds else 0
+        down[args[0].name] += len(args[1].to_bytes())
 
-    begun = []
-    record("begin", lambda args, packet: begun.append(len(packet.to_bytes())))
     record("local", uploaded)
     record("personalize", personalised)
     result = gf.run(method, federation)
     for name, client in result.clients.items():
         assert client.uplink_bytes == up[name]
-        assert client.downlink_bytes == begun[0] + down[name]
+        assert client.downlink_bytes == down[name]
     assert (result.uplink_bytes > 0) == (method.rounds > 0)
 
 
@@ -97,7 +96,8 @@ def test_the_outcome_does_not_depend_on_threads(method, blobs, federation, monke
     for name in alone.heads:
         scores = [result.heads[name].scores(blobs[0]) for result in results]
         finite = np.isfinite(scores[0])
-        assert relative(scores[1][finite], scores[0][finite]) < 1e-12  # sums in another order, well-conditioned systems
+        # sums in another order, well-conditioned systems; every further round works on the rounding of the one before
+        assert relative(scores[1][finite], scores[0][finite]) < 1e-12 * 10 ** (method.rounds - 1 if method.rounds < 4 else 3)
         np.testing.assert_array_equal(scores[2], scores[1])
         assert three.clients[name].chosen == again.clients[name].chosen
     assert three.mean_accuracy == again.mean_accuracy == alone.mean_accuracy

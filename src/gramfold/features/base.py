@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -56,6 +56,19 @@ class FeatureMap(ABC):
             raise GramfoldError(f"cannot read feature map {description.get('kind')!r}: {error}") from None
 
 
+class Map(Protocol):
+    """A map ready for use: drawn from a seed alone, or holding arrays that were learned."""
+
+    inputs: int
+    dim: int
+    fingerprint: str
+    description: dict[str, Any]
+
+    @property
+    def arrays(self) -> Mapping[str, Array]: ...
+    def __call__(self, inputs: Array) -> Array: ...
+
+
 class DrawnMap:
     """A map ready for use: callable on rows, with its output size, its description and the fingerprint of that."""
 
@@ -67,6 +80,11 @@ class DrawnMap:
         canonical = json.dumps(self.description, sort_keys=True)
         self.fingerprint = hashlib.sha256(canonical.encode()).hexdigest()[:16]
         self._function = spec.function(self.inputs, self.description["seed"], self.description["name"])
+
+    @property
+    def arrays(self) -> Mapping[str, Array]:
+        """Nothing: its seed says it all."""
+        return {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, also in another process, is the same map drawn again."""

@@ -5,13 +5,14 @@ from typing import Any
 from gramfold.errors import GramfoldError
 from gramfold.methods.afl import AFL
 from gramfold.methods.apfl import APFL
+from gramfold.methods.deepafl import DeepAFL
 from gramfold.methods.fedhip import FedHiP
 from gramfold.methods.local import Local
 from gramfold.methods.local_classes import LocalClasses
 from gramfold.methods.pace import PACE
 from gramfold.methods.protocol import ClientData, Method, Upload
 
-METHODS: dict[str, type[Method]] = {method.name: method for method in (Local, AFL, LocalClasses, FedHiP, APFL, PACE)}
+METHODS: dict[str, type[Method]] = {method.name: method for method in (Local, AFL, LocalClasses, FedHiP, APFL, PACE, DeepAFL)}
 
 
 def make_method(name: str, **parameters: Any) -> Method:
@@ -31,5 +32,6 @@ def make_method(name: str, **parameters: Any) -> Method:
 
 
 __all__ = [
-    "AFL", "APFL", "METHODS", "PACE", "ClientData", "FedHiP", "Local", "LocalClasses", "Method", "Upload", "make_method",
+    "AFL", "APFL", "METHODS", "PACE", "ClientData", "DeepAFL", "FedHiP", "Local", "LocalClasses", "Method", "Upload",
+    "make_method",
 ]  # fmt: skip

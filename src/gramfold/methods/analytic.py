@@ -9,7 +9,7 @@ import numpy as np
 from gramfold import arrays, features, moments
 from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
-from gramfold.features import DrawnMap, FeatureMap
+from gramfold.features import DrawnMap, FeatureMap, Map
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head, Stream
 from gramfold.methods.protocol import ClientData, Method
@@ -60,8 +60,12 @@ class Analytic(Method):
     def begin(self, task: Task) -> Packet:
         return Packet({}, {"features": draw_map(self.features, task).description, "labels": task.labels and list(task.labels)})
 
+    def map(self, broadcast: Packet) -> Map:
+        """The feature map whose moments are folded."""
+        return described_map(broadcast)
+
     def local(self, client: ClientData, broadcast: Packet) -> Moments:
-        phi, labels = described_map(broadcast), labels_of(broadcast)
+        phi, labels = self.map(broadcast), labels_of(broadcast)
         inputs, targets = client.train
         total = None
         for block in arrays.blocks(len(inputs), phi.dim):
@@ -77,7 +81,7 @@ class Analytic(Method):
         return {key: value.describe() if isinstance(value, FeatureMap) else value for key, value in given.items()}
 
     def shared_head(self, broadcast: Packet, weights: Array) -> Head:
-        return Head([Stream(described_map(broadcast), weights)], labels_of(broadcast), method=self.name)
+        return Head([Stream(self.map(broadcast), weights)], labels_of(broadcast), method=self.name)
 
 
 def solve_pooled(total: Moments, penalty: float | None) -> tuple[float, Factor]:

@@ -131,8 +131,8 @@ class PACE(Analytic):
         return extend(broadcast, {**kept, "hat": arrays.gram(half)}, triangular="hat")
 
     def personalize(self, client: ClientData, broadcast: Packet) -> Head:
-        phi, psi = described_map(broadcast), described_map(broadcast, "refinement")
-        rows = phi(client.train.inputs)
+        phi, psi = self.map(broadcast), described_map(broadcast, "refinement")
+        rows = self.rows(client, broadcast)
         targets = target_rows(client.train, broadcast, rows)
         weights = broadcast["weights"]
         scores = rows @ weights
@@ -166,11 +166,15 @@ class PACE(Analytic):
         }  # fmt: skip
         return self._classifier(broadcast, three, prior, [Stream(psi, refinement, float(three[2]))], chosen)
 
+    def rows(self, client: ClientData, broadcast: Packet) -> Array:
+        """phi of the client's samples."""
+        return self.map(broadcast)(client.train.inputs)
+
     def _classifier(
         self, broadcast: Packet, weights: np.ndarray, prior: np.ndarray, refinement: list[Stream], chosen: dict[str, Any]
     ) -> Head:
         return Head(
-            [Stream(described_map(broadcast), broadcast["weights"])],
+            [Stream(self.map(broadcast), broadcast["weights"])],
             labels_of(broadcast),
             evidence=Evidence(_discriminant(broadcast), float(weights[0]), float(weights[1])),
             refinement=refinement,
@@ -186,7 +190,7 @@ class PACE(Analytic):
         chosen = {**broadcast.meta["chosen"], **choose(candidates, targets, classification=False)}
         personal = ridge_from_rows(refined, targets - scores, chosen["gamma"])
         streams = [
-            Stream(described_map(broadcast), broadcast["weights"]),
+            Stream(self.map(broadcast), broadcast["weights"]),
             Stream(described_map(broadcast, "refinement"), personal, chosen["lam"]),
         ]
         return Head(streams, None, method=self.name, chosen=chosen)

@@ -1,0 +1,115 @@
+"""DeepAFL (Tang et al., ICLR 2026): an analytic head that grows deep, one residual layer after another.
+
+    both     Phi_0 = phi(Z)                                        a drawn map, GELU(Z A)
+    for t = 0 .. depth - 1:
+      round    W_t = (S + beta I)^-1 M                             from moments of (Phi_t, Y)
+               F_t = act(Phi_t B_t), B_t drawn
+      round    Omega_t minimises |Y - Phi_t W_t - F_t Omega W_t|^2 + g |Omega|^2     from moments of (F_t, Y - Phi_t W_t)
+      both     Phi_t+1 = Phi_t + F_t Omega_t
+    round    the head on Phi_depth: W, and what PACE needs to personalise it
+
+The update by two eigendecompositions, F'F = V diag(e) V' and W W' = U diag(w) U': Omega = V [(V'F'R W'U) / (g + e w')] U'.
+Where e w' vanishes g keeps it finite, so a singular system is no trouble.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gramfold import arrays
+from gramfold.arrays import Array
+from gramfold.errors import GramfoldError
+from gramfold.features import ACTIVATIONS, DeepMap
+from gramfold.federation import Task
+from gramfold.heads import Head
+from gramfold.methods.analytic import FOLDED, MapLike, draw_map, labels_of, solve_pooled, target_rows
+from gramfold.methods.pace import PACE
+from gramfold.methods.protocol import ClientData
+from gramfold.moments import Moments
+from gramfold.wire import Packet
+
+REPRESENTATION = "representation"
+"""In a client's memory: its samples under the layers solved so far."""
+
+
+@dataclass(frozen=True)
+class DeepAFL(PACE):
+    """`features`: the first map. `depth`: residual layers. `activation`: theirs. `shrinkage`: g, in units of the mean squared
+    length of F_t's rows. `personal`: whether clients personalise the last representation as PACE does, or share one linear head."""
+
+    name: ClassVar[str] = "deepafl"
+    summary: ClassVar[str] = "residual analytic layers over the features, then PACE's head (or a shared one)"
+    paper: ClassVar[str] = "Tang et al., ICLR 2026"
+
+    features: MapLike = "gelu:1024"
+    depth: int = 5
+    activation: str = "gelu"
+    shrinkage: float = 0.05
+    personal: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_penalties("shrinkage")
+        if self.depth < 0 or self.shrinkage == 0 or self.activation not in ACTIVATIONS:
+            raise GramfoldError("DeepAFL needs a depth from 0 up, a positive shrinkage, and one of: " + ", ".join(ACTIVATIONS))
+
+    @property
+    def rounds(self) -> int:
+        return 2 * self.depth + 1
+
+    def begin(self, task: Task) -> Packet:
+        base = draw_map(self.features, task).description
+        deep = {"base": base, "activation": self.activation}
+        return Packet({}, {**super().begin(task).meta, "features": deep, "layers": 0, "stage": "head"})
+
+    def map(self, broadcast: Packet) -> DeepMap:
+        layers = broadcast.meta["layers"]
+        return DeepMap(broadcast.meta["features"], {f"omega.{t}": broadcast[f"omega.{t}"] for t in range(layers)})
+
+    def rows(self, client: ClientData, broadcast: Packet) -> Array:
+        """Phi_t of the client's samples; it takes one step from what it remembers, or all of them."""
+        deep, layers = self.map(broadcast), broadcast.meta["layers"]
+        rows, so_far = client.memory.get(REPRESENTATION), int(client.memory.get(FOLDED, 0))
+        if rows is None:
+            rows, so_far = DeepMap(broadcast.meta["features"], {})(client.train.inputs), 0
+        for t in range(so_far, layers):
+            rows = deep.step(rows, t)
+        return rows
+
+    def local(self, client: ClientData, broadcast: Packet) -> Moments:
+        deep, layers = self.map(broadcast), broadcast.meta["layers"]
+        rows = self.rows(client, broadcast)
+        client.memory |= {REPRESENTATION: rows, FOLDED: np.array(layers)}
+        if broadcast.meta["stage"] == "head":
+            return Moments.from_features(rows, client.train.targets, labels_of(broadcast), deep.fingerprint)
+        residuals = target_rows(client.train, broadcast, rows) - rows @ broadcast["weights"]
+        return Moments.from_features(deep.widen(rows, layers), residuals, None, deep.fingerprint)
+
+    def aggregate(self, total: Moments, broadcast: Packet) -> Packet:
+        layers, meta = broadcast.meta["layers"], dict(broadcast.meta)
+        known = {f"omega.{t}": broadcast[f"omega.{t}"] for t in range(layers)}
+        if meta["stage"] == "layer":
+            known |= {f"omega.{layers}": _omega(total, broadcast["weights"], self.shrinkage)}
+            return Packet(known, {**meta, "layers": layers + 1, "stage": "head"}, known=frozenset(list(known)[:-1]))
+        if layers == self.depth:
+            told = super().aggregate(total, broadcast)
+            return Packet({**told.arrays, **known}, told.meta, told.triangular, frozenset(known))
+        _, factor = solve_pooled(total, self.beta)
+        return Packet({**known, "weights": factor.solve(total.cross)}, {**meta, "stage": "layer"}, known=frozenset(known))
+
+    def personalize(self, client: ClientData, broadcast: Packet) -> Head:
+        return super().personalize(client, broadcast) if self.personal else self.global_head(broadcast)
+
+    def global_head(self, broadcast: Packet) -> Head:
+        return super().global_head(broadcast) if self.personal else self.shared_head(broadcast, broadcast["weights"])
+
+
+def _omega(total: Moments, weights: Array, shrinkage: float) -> Array:
+    """The residual layer in closed form."""
+    values, vectors = arrays.eigh(total.lower_gram)
+    head_values, head_vectors = arrays.eigh(arrays.outer_gram(weights))
+    penalty = shrinkage * (float(values.sum()) / max(total.n, 1) or 1.0)
+    inner = vectors.T @ (total.cross @ weights.T) @ head_vectors
+    spread = values.clip(0.0)[:, None] * head_values.clip(0.0)[None, :]
+    return vectors @ (inner / (penalty + spread)) @ head_vectors.T
