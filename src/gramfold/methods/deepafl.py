@@ -12,6 +12,7 @@ The update by two eigendecompositions, F'F = V diag(e) V' and W W' = U diag(w) U
 Where e w' vanishes g keeps it finite, so a singular system is no trouble.
 """
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,14 +36,15 @@ REPRESENTATION = "representation"
 
 @dataclass(frozen=True)
 class DeepAFL(PACE):
-    """`features`: the first map. `depth`: residual layers. `activation`: theirs. `shrinkage`: g, in units of the mean squared
-    length of F_t's rows. `personal`: whether clients personalise the last representation as PACE does, or share one linear head."""
+    """`features`: the first map; None: GELU features, one for every four samples, up to 1024. `depth`: residual layers.
+    `activation`: theirs. `shrinkage`: g, in units of the mean squared length of F_t's rows. `personal`: whether clients
+    personalise the last representation as PACE does, or share one linear head."""
 
     name: ClassVar[str] = "deepafl"
     summary: ClassVar[str] = "residual analytic layers over the features, then PACE's head (or a shared one)"
     paper: ClassVar[str] = "Tang et al., ICLR 2026"
 
-    features: MapLike = "gelu:1024"
+    features: MapLike | None = None
     depth: int = 5
     activation: str = "gelu"
     shrinkage: float = 0.05
@@ -59,7 +61,7 @@ class DeepAFL(PACE):
         return 2 * self.depth + 1
 
     def begin(self, task: Task) -> Packet:
-        base = draw_map(self.features, task).description
+        base = draw_map(self.features or f"gelu:{_default_width(task.samples)}", task).description
         deep = {"base": base, "activation": self.activation}
         return Packet({}, {**super().begin(task).meta, "features": deep, "layers": 0, "stage": "head"})
 
@@ -103,6 +105,10 @@ class DeepAFL(PACE):
 
     def global_head(self, broadcast: Packet) -> Head:
         return super().global_head(broadcast) if self.personal else self.shared_head(broadcast, broadcast["weights"])
+
+
+def _default_width(samples: int | None) -> int:
+    return 1024 if samples is None else 2 ** min(max(int(math.log2(max(samples / 4, 1))), 5), 10)
 
 
 def _omega(total: Moments, weights: Array, shrinkage: float) -> Array:
