@@ -6,12 +6,28 @@ from gramfold.errors import GramfoldError
 from gramfold.methods.afl import AFL
 from gramfold.methods.apfl import APFL
 from gramfold.methods.fedhip import FedHiP
+from gramfold.methods.gradient import (
+    GRADIENT,
+    Ditto,
+    FedALA,
+    FedAS,
+    FedAvg,
+    FedAvgFT,
+    FedDBE,
+    FedPCL,
+    FedProx,
+    FedProxFT,
+    FedSelect,
+    LocalSGD,
+    PFedMe,
+)  # fmt: skip
 from gramfold.methods.local import Local
 from gramfold.methods.local_classes import LocalClasses
 from gramfold.methods.pace import PACE
 from gramfold.methods.protocol import ClientData, Method, Upload
 
-METHODS: dict[str, type[Method]] = {method.name: method for method in (Local, AFL, LocalClasses, FedHiP, APFL, PACE)}
+ANALYTIC: tuple[type[Method], ...] = (Local, AFL, LocalClasses, FedHiP, APFL, PACE)
+METHODS: dict[str, type[Method]] = {method.name: method for method in (*ANALYTIC, *GRADIENT)}
 
 
 def make_method(name: str, **parameters: Any) -> Method:
@@ -31,5 +47,7 @@ def make_method(name: str, **parameters: Any) -> Method:
 
 
 __all__ = [
-    "AFL", "APFL", "METHODS", "PACE", "ClientData", "FedHiP", "Local", "LocalClasses", "Method", "Upload", "make_method",
+    "AFL", "ANALYTIC", "APFL", "GRADIENT", "METHODS", "PACE", "ClientData", "Ditto", "FedALA", "FedAS", "FedAvg", "FedAvgFT",
+    "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Local", "LocalClasses", "LocalSGD", "Method", "PFedMe",
+    "Upload", "make_method",
 ]  # fmt: skip
