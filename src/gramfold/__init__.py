@@ -20,6 +20,7 @@ from gramfold.methods import (
     FedProx,
     FedProxFT,
     FedSelect,
+    HeartPFL,
     Local,
     LocalClasses,
     LocalSGD,
@@ -31,7 +32,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AFL", "APFL", "PACE", "ClientResult", "Ditto", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL",
-    "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head", "IllConditionedWarning", "Local", "LocalClasses",
-    "LocalSGD", "Moments", "PFedMe", "PersonalizedClassifier", "PersonalizedRegressor", "Result", "__version__", "load_head",
-    "run",
+    "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head", "HeartPFL", "IllConditionedWarning", "Local",
+    "LocalClasses", "LocalSGD", "Moments", "PFedMe", "PersonalizedClassifier", "PersonalizedRegressor", "Result",
+    "__version__", "load_head", "run",
 ]  # fmt: skip

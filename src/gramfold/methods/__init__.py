@@ -18,6 +18,7 @@ from gramfold.methods.gradient import (
     FedProx,
     FedProxFT,
     FedSelect,
+    HeartPFL,
     LocalSGD,
     PFedMe,
 )  # fmt: skip
@@ -48,6 +49,6 @@ def make_method(name: str, **parameters: Any) -> Method:
 
 __all__ = [
     "AFL", "ANALYTIC", "APFL", "GRADIENT", "METHODS", "PACE", "ClientData", "Ditto", "FedALA", "FedAS", "FedAvg", "FedAvgFT",
-    "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Local", "LocalClasses", "LocalSGD", "Method", "PFedMe",
-    "Upload", "make_method",
+    "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "HeartPFL", "Local", "LocalClasses", "LocalSGD", "Method",
+    "PFedMe", "Upload", "make_method",
 ]  # fmt: skip

@@ -11,14 +11,16 @@ from gramfold.methods.gradient.fedpcl import FedPCL
 from gramfold.methods.gradient.fedprox import FedProx
 from gramfold.methods.gradient.fedprox_ft import FedProxFT
 from gramfold.methods.gradient.fedselect import FedSelect
+from gramfold.methods.gradient.heart_pfl import HeartPFL
 from gramfold.methods.gradient.local_sgd import LocalSGD
 from gramfold.methods.gradient.pfedme import PFedMe
 
 GRADIENT: tuple[type[Gradient], ...] = (
     LocalSGD, FedAvg, FedProx, FedAvgFT, FedProxFT, Ditto, FedALA, FedDBE, FedAS, FedPCL, FedSelect, PFedMe,
+    HeartPFL,
 )  # fmt: skip
 
 __all__ = [
     "GRADIENT", "Ditto", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedPCL", "FedProx", "FedProxFT", "FedSelect",
-    "Gradient", "LocalSGD", "PFedMe",
+    "Gradient", "HeartPFL", "LocalSGD", "PFedMe",
 ]  # fmt: skip

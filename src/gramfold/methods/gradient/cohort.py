@@ -61,6 +61,10 @@ class Cohort:
         """A client's own random numbers for one purpose in this round."""
         return seeds.generator(self._seed, f"{self._stream}/{what}/{client.name}")
 
+    def reseed(self, purpose: str) -> None:
+        """Let the network's dropout draw from this cohort's stream of that name."""
+        self.net.reseed(self._seed, f"{self._stream}/{purpose}/{self.clients[0].name}")
+
     # --- stacked weights ---
 
     def spread(self, state: State) -> State:

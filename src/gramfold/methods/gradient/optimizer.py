@@ -10,7 +10,7 @@ Tensors = dict[str, Array]
 
 @dataclass(frozen=True)
 class Optimizer:
-    """ "sgd" (with momentum) or "adam"; both with weight decay."""
+    """Plain or momentum SGD ("sgd"), or "adam"; both with weight decay."""
 
     kind: str = "sgd"
     momentum: float = 0.0
