@@ -5,6 +5,7 @@ import pytest
 
 import gramfold as gf
 from gradient_cases import ON_FEATURES, client_data, distance, quick
+from gramfold.wire import Packet
 
 FLOAT32 = 2e-5
 """Weights of size one after some twenty steps in float32, summed in another order."""
@@ -115,3 +116,20 @@ def test_regression_is_refused():
     federation = gf.Federation.split(X, X[:, 0], clients=2, partition="iid", regression=True)
     with pytest.raises(gf.GramfoldError, match="classifies"):
         gf.run(gf.FedAvg(lr=0.1), federation)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ON_FEATURES if kind is not gf.LocalSGD])
+def test_everything_that_passes_between_clients_and_server_survives_the_wire(kind, federation):
+    """As any engine may carry it: uploads and broadcasts as bytes, clients one at a time."""
+    method = quick(kind, batched=False)
+    clients, broadcast = client_data(federation), method.begin(federation.task)
+    for _ in range(method.rounds):
+        total = None
+        for client in clients:
+            upload = method.local(client, broadcast)
+            sent = type(upload).unpack(Packet.from_bytes(upload.pack().to_bytes()))
+            total = sent if total is None else total.__iadd__(sent)
+        broadcast = Packet.from_bytes(method.aggregate(total, broadcast).to_bytes())
+    expected = gf.run(method, federation)
+    for client in clients:
+        assert distance(method.personalize(client, broadcast), expected.heads[client.name]) < FLOAT32

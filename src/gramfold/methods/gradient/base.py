@@ -149,6 +149,8 @@ class Gradient(Method):
         return _as_given(cohort, self.update(cohort, broadcast))
 
     def aggregate(self, total: Any, broadcast: Packet) -> Packet:
+        packed = total.pack()
+        total = type(total).unpack(Packet(tensors(packed.arrays), packed.meta))  # over a network they come as NumPy arrays
         if isinstance(total, Sums) and "squares" in total:
             return self.told(broadcast, {**broadcast.arrays, **standardization(total)})
         return self.fold(total, broadcast)
@@ -160,7 +162,7 @@ class Gradient(Method):
     def told(self, broadcast: Packet, parts: Mapping[str, Array], **meta: Any) -> Packet:
         """The next broadcast: weights in float32, the features' shift and scale, and the number of the next round."""
         kept = _standardization_of(broadcast)
-        parts = {name: part.float() for name, part in {**kept, **parts}.items()}
+        parts = {name: part.float() for name, part in tensors({**kept, **parts}).items()}
         return Packet(parts, {**broadcast.meta, "round": broadcast.meta["round"] + 1, **meta})
 
     def personalize(self, client: ClientData, broadcast: Packet) -> Head:
@@ -188,7 +190,7 @@ class Gradient(Method):
         meta, inputs = broadcast.meta, clients[0].train.inputs
         device = str(inputs.device) if hasattr(inputs, "device") and not isinstance(inputs, np.ndarray) else "cpu"
         kept = _standardization_of(broadcast)
-        shared = on_device({**model_of(broadcast), **kept}, device)
+        shared = tensors({**model_of(broadcast), **kept}, device)
         number = meta["round"]
         return Cohort(
             clients, networks.build(meta["network"], device), shared,
@@ -233,10 +235,11 @@ def base_of(state: Mapping[str, Array]) -> State:
     return {name: part for name, part in state.items() if name.startswith("base.")}
 
 
-def on_device(state: Mapping[str, Array], device: str) -> State:
+def tensors(parts: Mapping[str, Array], device: str | None = None) -> State:
+    """Arrays as torch tensors, where they are or on a device."""
     import torch
 
-    return {name: torch.as_tensor(part, device=device) for name, part in state.items()}
+    return {name: torch.as_tensor(part, device=device) for name, part in parts.items()}
 
 
 def _standardization_of(broadcast: Packet) -> dict[str, Array]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.gradient.base import Gradient, State, base_of, on_device
+from gramfold.methods.gradient.base import Gradient, State, base_of, tensors
 from gramfold.sums import Gathered
 from gramfold.wire import Packet
 
@@ -71,7 +71,7 @@ class FedPCL(Gradient):
         the sample's class."""
         import torch
 
-        told = on_device(broadcast.arrays, str(cohort.device))
+        told = tensors(broadcast.arrays, str(cohort.device))
         sets = torch.cat([told["mean"][None], told["apart"]])
         held = sets.abs().sum(2) > 0
         sets = torch.nn.functional.normalize(sets, dim=2)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gramfold.methods.gradient.base import MODEL, Gradient, State, model_of, named, on_device
+from gramfold.methods.gradient.base import MODEL, Gradient, State, model_of, named, tensors
 from gramfold.sums import Sums
 from gramfold.wire import Packet
 
@@ -76,7 +76,7 @@ class FedSelect(Gradient):
         import torch
 
         shared = {}
-        for name, before in on_device(model_of(broadcast), str(total[f"{MODEL}head.bias"].device)).items():
+        for name, before in tensors(model_of(broadcast), str(total[f"{MODEL}head.bias"].device)).items():
             weight = total[WEIGHT + name]
             shared[name] = torch.where(weight > 0, total[MODEL + name] / weight.clamp(min=1), before.to(weight.dtype))
         return self.told(broadcast, named(shared))
