@@ -19,7 +19,7 @@ from gramfold.wire import Packet
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
 
-AT_ONCE = 8
+AT_ONCE = 32
 """Clients whose per-sample gradients are held at the same time."""
 
 
