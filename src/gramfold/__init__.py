@@ -6,7 +6,28 @@ from gramfold.engines import ClientResult, Result, run
 from gramfold.errors import GramfoldError, IllConditionedWarning
 from gramfold.federation import Federation
 from gramfold.heads import Head, load_head
-from gramfold.methods import AFL, APFL, PACE, DeepAFL, FedHiP, Local, LocalClasses
+from gramfold.methods import (
+    AFL,
+    APFL,
+    PACE,
+    DeepAFL,
+    Ditto,
+    FedALA,
+    FedAS,
+    FedAvg,
+    FedAvgFT,
+    FedDBE,
+    FedHiP,
+    FedPCL,
+    FedProx,
+    FedProxFT,
+    FedSelect,
+    HeartPFL,
+    Local,
+    LocalClasses,
+    LocalSGD,
+    PFedMe,
+)  # fmt: skip
 from gramfold.moments import Moments
 
 if TYPE_CHECKING:
@@ -15,9 +36,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "AFL", "APFL", "PACE", "ClientResult", "DeepAFL", "FedHiP", "Federation", "GramfoldError", "Head", "IllConditionedWarning",
-    "Local", "LocalClasses", "Moments", "PersonalizedClassifier", "PersonalizedRegressor", "Result", "__version__",
-    "load_head", "run",
+    "AFL", "APFL", "PACE", "ClientResult", "DeepAFL", "Ditto", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedHiP",
+    "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head", "HeartPFL", "IllConditionedWarning",
+    "Local", "LocalClasses", "LocalSGD", "Moments", "PFedMe", "PersonalizedClassifier", "PersonalizedRegressor", "Result",
+    "__version__", "load_head", "run",
 ]  # fmt: skip
 
 

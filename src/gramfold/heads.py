@@ -1,12 +1,13 @@
 """Head: what a client ends up with. It predicts, and it is a file."""
 
+import importlib
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from gramfold.solve.discriminant import Discriminant
 from gramfold.wire import Packet
 
 FORMAT = 1
+KINDS = {"linear": __name__, "torch": "gramfold.torch_head"}
+"""The kinds of head a file may hold, and the module that reads each; a module is only imported for a file that needs it."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class Head:
     `labels` names the classes (None: a regressor). `probabilistic` says that the scores are log-probabilities up to a
     constant, so that their softmax is a calibrated distribution. `chosen` is what the method selected for this client.
     """
+
+    kind: ClassVar[str] = "linear"
 
     streams: Sequence[Stream]
     labels: tuple[int | str, ...] | None
@@ -113,7 +118,7 @@ class Head:
         if self.offset is not None:
             parts["offset"] = self.offset
         meta = {
-            "head": "linear", "format": FORMAT, "streams": streams, "refinement": len(self.refinement), "evidence": evidence,
+            "head": self.kind, "format": FORMAT, "streams": streams, "refinement": len(self.refinement), "evidence": evidence,
             "labels": None if self.labels is None else list(self.labels),
             "probabilistic": self.probabilistic, "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
         }  # fmt: skip
@@ -188,9 +193,12 @@ def _summed(streams: Sequence[Stream], inputs: Array) -> Array:
 def load_head(path: str | PathLike[str]) -> Head:
     """The head in a file that `Head.save` wrote."""
     packet = Packet.from_bytes(wire.read(Path(path)))
-    if packet.meta.get("head") != "linear" or packet.meta.get("format") != FORMAT:
+    module = KINDS.get(packet.meta.get("head", ""))
+    if module is None or packet.meta.get("format") != FORMAT:
         raise GramfoldError(f"{path} holds no head that this version can read")
-    return Head.unpack(packet)
+    kind = Head if module == __name__ else importlib.import_module(module).TorchHead
+    head: Head = kind.unpack(packet)
+    return head
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

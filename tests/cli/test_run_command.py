@@ -112,6 +112,9 @@ REFUSALS = {
     "label beyond the classes": (["--data", "beyond.npz"], "labels out of range"),
     "one class only": (["--data", "one.npz"], "at least two"),
     "images": (["--data", "images.npz"], "extract features first"),
+    "images for one of the methods": (["--data", "images.npz", "--methods", "fedavg,afl"], "on which afl does not work"),
+    "features for heart-pfl": (["--methods", "heart-pfl"], "on which heart-pfl does not work"),
+    "checkpoint in a file": (["--methods", "fedavg", "--checkpoint", "text.npz"], "cannot make checkpoint folder"),
     "an empty client": (["--data", "good.npz", "--clients", "25", "--partition", "dirichlet:0.001"], "fewer than the minimum"),
     "a small natural client": (["--data", "single.npz", "--partition", "natural"], "client 'lonely' has 1 training sample"),
     "no client ids": (["--data", "good.npz", "--partition", "natural"], "needs to know whose"),
@@ -175,6 +178,58 @@ def test_the_installed_command_answers_as_a_process(tmp_path):
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: no such data file: nowhere.npz\n"
+
+
+QUICK = ["--set", "fedavg.rounds=3", "--set", "fedavg.lr=0.1"]
+
+
+def test_a_gradient_run_has_curves_and_goes_on_from_its_checkpoint(gramfold, tmp_path):
+    pytest.importorskip("torch", reason="the gradient methods need PyTorch")
+    arguments = ["run", "--clients", "4", "--methods", "afl,fedavg", *QUICK, "--evaluate-every", "1", "--checkpoint", "kept"]
+    code, out, _ = gramfold(*arguments, "--json", "--out", "here", "--features", "linear")
+    assert code == 0
+    fedavg = json.loads(out)["methods"][1]
+    assert [entry["round"] for entry in fedavg["history"]] == [1, 2, 3]
+    assert "<polyline" in (tmp_path / "here" / "report.html").read_text()
+    assert (tmp_path / "kept" / "fedavg.safetensors").exists()
+    again = json.loads(gramfold(*arguments, "--json", "--out", "here", "--features", "linear")[1])["methods"][1]
+    assert again["mean_accuracy"] == fedavg["mean_accuracy"]
+
+
+def test_images_run_on_the_methods_that_take_them(gramfold, tmp_path):
+    pytest.importorskip("torch", reason="the gradient methods need PyTorch")
+    images = np.random.default_rng(0).integers(0, 255, (60, 8, 8, 3)).astype(np.uint8)
+    path = npz(tmp_path / "images.npz", features=None, images=images)
+    settings = [*QUICK, "--set", "fedavg.model=cnn:4"]
+    code, out, _ = gramfold("run", "--data", path, "--clients", "3", "--methods", "fedavg", *settings, "--json", "--out", "here")
+    assert code == 0
+    assert json.loads(out)["methods"][0]["name"] == "fedavg"
+
+
+def test_without_torch_gradient_methods_are_listed_and_refused_in_one_line(tmp_path):
+    """A process in which torch cannot be imported."""
+    script = """
+import sys
+class Blocked:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] == "torch":
+            raise ImportError(name)
+sys.meta_path.insert(0, Blocked())
+from gramfold.cli.main import main
+main()
+"""
+    results = [
+        subprocess.run([sys.executable, "-c", script, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+        for arguments in (["methods", "--json"], ["run", "--methods", "fedavg"])
+    ]
+    assert "fedavg" in {entry["name"] for entry in json.loads(results[0].stdout)}
+    assert results[1].returncode == 2
+    assert results[1].stderr.strip().splitlines()[-1] == "error: gradient methods need PyTorch: install gramfold[torch]"
+
+
+def test_importing_gramfold_does_not_import_torch():
+    code = "import sys, gramfold; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_methods_lists_every_method_for_people_and_for_machines(gramfold):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import gramfold as gf
 from gramfold import arrays, features
-from gramfold.methods import METHODS
+from gramfold.methods import ANALYTIC
 from gramfold.solve.dual import ridge_from_rows
 from gramfold.solve.leave_one_out import Kernel, leverages
 from gramfold.solve.ridge import Spectrum, factorise
@@ -103,7 +103,7 @@ def given_as(kind, federation: gf.Federation) -> gf.Federation:
     return gf.Federation.from_clients(data, labels=federation.task.labels, seed=federation.task.seed)
 
 
-RUNS = [*(method() for method in METHODS.values()), gf.FedHiP(at="server"), gf.APFL(features="relu:16", refinement="fourier:64")]
+RUNS = [*(method() for method in ANALYTIC), gf.FedHiP(at="server"), gf.APFL(features="relu:16", refinement="fourier:64")]
 
 
 @pytest.mark.parametrize("method", RUNS, ids=repr)

@@ -25,7 +25,7 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for
         defaults = "\n".join(f"{key}={setting(value)}" for key, value in entry["parameters"].items())
         table.add_row(entry["name"], entry["summary"], defaults, entry["paper"])
     Console().print(table)
-    Console().print("'chosen': selected in closed form, from training data alone. Set one with: gramfold run --set apfl.lam=0.5")
+    Console().print("'chosen': selected from training data alone. Set one with: gramfold run --set apfl.lam=0.5")
 
 
 def _describe(name: str) -> dict[str, Any]:

@@ -17,11 +17,12 @@ from gramfold.cli.progress import show_progress
 from gramfold.engines import ENGINES
 from gramfold.engines import run as run_method
 from gramfold.errors import GramfoldError
-from gramfold.federation import Federation, load_dataset
-from gramfold.methods import METHODS, Method, make_method
+from gramfold.federation import Dataset, Federation, load_dataset
+from gramfold.methods import ANALYTIC, GRADIENT, METHODS, Method, make_method
 from gramfold.report import render_page, result_table
 
 OUTPUTS = ("result.json", "report.html")
+GROUPS = {"all": ANALYTIC, "gradient": GRADIENT}
 
 
 def run(
@@ -30,7 +31,9 @@ def run(
     partition: Annotated[
         str, typer.Option(help="How to cut: dirichlet:ALPHA, classes:K, shards:K, quantity:ALPHA, iid, natural.")
     ] = "dirichlet:0.1",
-    methods: Annotated[str, typer.Option(help="Which methods to run, separated by commas; or all.")] = "all",
+    methods: Annotated[
+        str, typer.Option(help="Which methods to run, separated by commas; or all (analytic), or gradient.")
+    ] = "all",
     seed: Annotated[int, typer.Option(help="The one seed everything random is drawn from.", min=0)] = 0,
     out: Annotated[Path, typer.Option(help="Folder for result.json and report.html.")] = Path("gramfold-run"),
     features: Annotated[str | None, typer.Option(help="Feature map for all methods, such as bias+linear+fourier:2048.")] = None,
@@ -43,6 +46,12 @@ def run(
     engine: Annotated[str, typer.Option(help=f"Where to run: {', '.join(ENGINES)}.")] = "inprocess",
     device: Annotated[str, typer.Option(help="cpu, or a torch device such as cuda.")] = "cpu",
     heads: Annotated[Path | None, typer.Option(help="Also save every client's head here, as METHOD/CLIENT.safetensors.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder to keep long runs in; the same command goes on where it was stopped.")
+    ] = None,
+    evaluate_every: Annotated[
+        int, typer.Option(help="Test all clients every so many rounds, for the report's curves only.", min=0)
+    ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
 ) -> None:
     """Run methods over one data set cut into clients, and compare them.
@@ -54,8 +63,7 @@ def run(
     if heads is not None:
         _check_outputs(heads, [method.name for method in chosen])
     dataset = load_dataset(data)
-    if dataset.inputs.ndim != 2:
-        raise GramfoldError(f"{dataset.name} holds images; extract features first, these methods work on features (n x d)")
+    chosen = _able(chosen, dataset, is_group=methods in GROUPS)
     small = "drop" if drop_small else "error"
     federation = Federation.from_dataset(dataset, clients, partition, test, seed, min_size=min_size, small=small)
     result: dict[str, Any] = {
@@ -70,7 +78,14 @@ def run(
         for method in chosen:
             with progress.method(method.name) as report_progress:
                 outcome = run_method(
-                    method, federation, engine=engine, device=device, progress=report_progress, keep_heads=heads is not None
+                    method,
+                    federation,
+                    engine=engine,
+                    device=device,
+                    progress=report_progress,
+                    keep_heads=heads is not None,
+                    checkpoint=checkpoint,
+                    evaluate_every=evaluate_every,
                 )
             result["methods"].append(outcome.to_dict())
             for name, head in outcome.heads.items():
@@ -90,12 +105,15 @@ def run(
 
 
 def _methods(names: str, features: str | None, settings: Sequence[str]) -> list[Method]:
-    listed = list(METHODS) if names == "all" else [name.strip() for name in names.split(",") if name.strip()]
+    group = [method.name for method in GROUPS.get(names, ())]
+    listed = group or [name.strip() for name in names.split(",") if name.strip()]
     if not listed:
         raise GramfoldError(f"no method named; known: {', '.join(METHODS)}")
     if len(set(listed)) < len(listed):
         raise GramfoldError("a method is named twice")
-    parameters: dict[str, dict[str, Any]] = {name: {} if features is None else {"features": features} for name in listed}
+    parameters: dict[str, dict[str, Any]] = {name: {} for name in listed}
+    if features is not None:
+        parameters |= {name: {"features": features} for name in listed if name not in {method.name for method in GRADIENT}}
     for setting in settings:
         left, equals, value = setting.partition("=")
         name, dot, key = left.partition(".")
@@ -105,6 +123,17 @@ def _methods(names: str, features: str | None, settings: Sequence[str]) -> list[
             raise GramfoldError(f"--set {setting!r} is for a method that does not run; running: {', '.join(listed)}")
         parameters[name][key] = _value(value)
     return [make_method(name, **given) for name, given in parameters.items()]
+
+
+def _able(methods: list[Method], dataset: Dataset, is_group: bool) -> list[Method]:
+    """The methods that can take this data; one that was asked for by name and cannot is an error."""
+    kind = "features" if dataset.inputs.ndim == 2 else "images"
+    able = [method for method in methods if kind in method.takes]
+    if not able or (len(able) < len(methods) and not is_group):
+        unable = next(method.name for method in methods if kind not in method.takes)
+        instead = "extract features first, or use gradient methods" if kind == "images" else "leave it out"
+        raise GramfoldError(f"{dataset.name} holds {kind}, on which {unable} does not work; {instead}")
+    return able
 
 
 def _value(text: str) -> Any:

@@ -63,6 +63,8 @@ class Result:
     """What it takes to go on: see `join`."""
     chosen: Mapping[str, Any] = field(default_factory=dict)
     """What the server selected."""
+    history: Sequence[Mapping[str, Any]] = ()
+    """After each round: seconds and bytes so far, and the clients' mean test accuracy where it was asked for."""
 
     @property
     def classification(self) -> bool:
@@ -145,6 +147,7 @@ class Result:
             "uplink_bytes": self.uplink_bytes,
             "downlink_bytes": self.downlink_bytes,
             "seconds": dict(self.seconds),
+            "history": [dict(entry) for entry in self.history],
             "clients": [
                 {
                     "name": client.name,

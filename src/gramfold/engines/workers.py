@@ -72,7 +72,11 @@ class Workers:
             states = [share(0)]
         else:
             with self._blas.limit(limits=max(1, cpu_count() // count)), ThreadPoolExecutor(count) as pool:
-                states = list(pool.map(share, range(count)))
+                try:
+                    states = list(pool.map(share, range(count)))
+                except BaseException:
+                    stop.set()  # Ctrl-C reaches this thread only: let the others end with the item they are at
+                    raise
         self._book(watch, time.perf_counter() - begun)
         return states
 

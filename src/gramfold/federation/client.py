@@ -43,6 +43,8 @@ class Task:
     seed: int
     samples: int | None = None
     """Training samples in all, where that is known beforehand."""
+    shape: tuple[int, ...] = ()
+    """A sample's shape where it is more than a row of numbers: height, width and channels of an image."""
 
     def encode(self, name: str, y: Array) -> np.ndarray:
         """Targets as methods see them: class codes, or rows of values. `name` is whose they are."""

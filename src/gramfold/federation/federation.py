@@ -1,7 +1,7 @@
 """Federation: clients that share a task. Made by cutting one data set, or from data that is already apart."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, overload
 
@@ -37,6 +37,11 @@ class Federation:
 
     def __iter__(self) -> Iterator[Client]:
         return iter(self.clients)
+
+    def validation(self, part: float = 0.2) -> "Federation":
+        """The same clients with a part of each one's training samples to be tested on instead of its test samples."""
+        _check_fraction(part)
+        return replace(self, clients=[_validating(client, self.task, part) for client in self.clients])
 
     @classmethod
     def split(
@@ -113,7 +118,8 @@ class Federation:
             raise GramfoldError(f"no client has {min_size} samples; ask for fewer clients")
         held_out = 0 if train is not None else held_out_size(sizes[kept], test)
         inputs = int(np.prod(dataset.inputs.shape[1:]))
-        task = Task(inputs, dataset.labels, dataset.outputs, seed, int((sizes[kept] - held_out).sum()))
+        shape = dataset.inputs.shape[1:] if dataset.inputs.ndim > 2 else ()
+        task = Task(inputs, dataset.labels, dataset.outputs, seed, int((sizes[kept] - held_out).sum()), shape)
         description = {
             "data": {"name": dataset.name, "samples": len(codes), "inputs": inputs, "outputs": dataset.outputs},
             "partition": {"kind": str(how), "clients": len(kept), "dropped": len(names) - len(kept), "min_size": min_size},
@@ -152,7 +158,8 @@ class Federation:
             outputs = len(known)
             if outputs < 2:
                 raise GramfoldError("only one class in the labels; classification needs at least two")
-        task = Task(inputs, known, outputs, seed, _samples_of(clients, test))
+        shape = tuple(X.shape[1:]) if X.ndim > 2 else ()
+        task = Task(inputs, known, outputs, seed, _samples_of(clients, test), shape)
         made = [_given_client(str(name), source, task, test) for name, source in clients.items()]
         description = {
             "data": {"name": "clients", "inputs": inputs, "outputs": outputs},
@@ -164,6 +171,16 @@ class Federation:
 def _check_fraction(test: float) -> None:
     if not 0 <= test < 1:
         raise GramfoldError(f"the test part must lie in [0, 1), got {test}")
+
+
+def _validating(client: Client, task: Task, part: float) -> Client:
+    def samples(which: int) -> Samples:
+        inputs, targets = client.train()
+        codes = targets if task.labels is not None else np.zeros(len(targets), dtype=np.int64)
+        rows = stratified(codes, part, seeds.generator(task.seed, f"validation/{client.name}"))[which]
+        return Samples(inputs[rows], targets[rows])
+
+    return Client(client.name, partial(samples, 0), partial(samples, 1))
 
 
 # --- one data set cut into clients: rows are only gathered when a client is loaded ---

@@ -7,12 +7,29 @@ from gramfold.methods.afl import AFL
 from gramfold.methods.apfl import APFL
 from gramfold.methods.deepafl import DeepAFL
 from gramfold.methods.fedhip import FedHiP
+from gramfold.methods.gradient import (
+    GRADIENT,
+    Ditto,
+    FedALA,
+    FedAS,
+    FedAvg,
+    FedAvgFT,
+    FedDBE,
+    FedPCL,
+    FedProx,
+    FedProxFT,
+    FedSelect,
+    HeartPFL,
+    LocalSGD,
+    PFedMe,
+)  # fmt: skip
 from gramfold.methods.local import Local
 from gramfold.methods.local_classes import LocalClasses
 from gramfold.methods.pace import PACE
 from gramfold.methods.protocol import ClientData, Method, Upload
 
-METHODS: dict[str, type[Method]] = {method.name: method for method in (Local, AFL, LocalClasses, FedHiP, APFL, PACE, DeepAFL)}
+ANALYTIC: tuple[type[Method], ...] = (Local, AFL, LocalClasses, FedHiP, APFL, PACE, DeepAFL)
+METHODS: dict[str, type[Method]] = {method.name: method for method in (*ANALYTIC, *GRADIENT)}
 
 
 def make_method(name: str, **parameters: Any) -> Method:
@@ -32,6 +49,7 @@ def make_method(name: str, **parameters: Any) -> Method:
 
 
 __all__ = [
-    "AFL", "APFL", "METHODS", "PACE", "ClientData", "DeepAFL", "FedHiP", "Local", "LocalClasses", "Method", "Upload",
-    "make_method",
+    "AFL", "ANALYTIC", "APFL", "GRADIENT", "METHODS", "PACE", "ClientData", "DeepAFL", "Ditto", "FedALA", "FedAS", "FedAvg",
+    "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "HeartPFL", "Local", "LocalClasses",
+    "LocalSGD", "Method", "PFedMe", "Upload", "make_method",
 ]  # fmt: skip

@@ -11,13 +11,13 @@ engine can carry them.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Protocol, Self
 
 from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
-from gramfold.federation import Samples, Task
+from gramfold.federation import Federation, Samples, Task
 from gramfold.heads import Head
 from gramfold.wire import Packet
 
@@ -33,7 +33,10 @@ class Upload(Protocol):
 
 @dataclass
 class ClientData:
-    """What a method sees at a client: its training samples, and what it remembered there from earlier rounds."""
+    """What a method sees at a client: its training samples, and what it remembered there from earlier rounds.
+
+    Methods put new arrays into the memory and never write to those in it: a round that is broken off leaves no trace.
+    """
 
     name: str
     train: Samples
@@ -50,6 +53,8 @@ class Method(ABC):
     paper: ClassVar[str]
     probabilistic: ClassVar[bool] = False
     """Whether its heads give probabilities."""
+    takes: ClassVar[frozenset[str]] = frozenset({"features"})
+    """What samples it works on: "features" (rows of numbers), "images"."""
 
     @property
     def rounds(self) -> int:
@@ -61,6 +66,14 @@ class Method(ABC):
         """Whether the server needs each client's last upload again to answer it (`reply`)."""
         return False
 
+    def tuned(self, federation: Federation, score: Callable[["Method", Federation], float]) -> tuple["Method", Mapping[str, Any]]:
+        """This method with what it must choose by trial, and what was chosen; `score` runs a candidate for its mean accuracy."""
+        return self, {}
+
+    def participants(self, round_number: int, names: Sequence[str], seed: int) -> Sequence[str]:
+        """The clients that take part in a round."""
+        return names
+
     @abstractmethod
     def begin(self, task: Task) -> Packet:
         """What everybody is told before the first round."""
@@ -68,6 +81,14 @@ class Method(ABC):
     @abstractmethod
     def local(self, client: ClientData, broadcast: Packet) -> Any:
         """The upload of one client."""
+
+    def together(self, broadcast: Packet) -> bool:
+        """Whether an engine that has all clients at hand should give them to `local_many` and `personalize_many`."""
+        return False
+
+    def local_many(self, clients: Sequence[ClientData], broadcast: Packet) -> Sequence[Any]:
+        """The uploads of several clients, computed together."""
+        return [self.local(client, broadcast) for client in clients]
 
     @abstractmethod
     def aggregate(self, total: Any, broadcast: Packet) -> Packet:
@@ -80,6 +101,10 @@ class Method(ABC):
     @abstractmethod
     def personalize(self, client: ClientData, broadcast: Packet) -> Head:
         """The client's own head."""
+
+    def personalize_many(self, clients: Sequence[ClientData], broadcast: Packet) -> Sequence[Head]:
+        """The heads of several clients, computed together."""
+        return [self.personalize(client, broadcast) for client in clients]
 
     def global_head(self, broadcast: Packet) -> Head | None:
         """The model that everybody shares, if there is one."""

@@ -1,6 +1,6 @@
 """Small SVG charts, drawn by hand so that the page needs nothing but itself."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -88,3 +88,54 @@ def size_bars(clients: Sequence[Mapping[str, Any]]) -> str:
         body.append(f'<rect {place} width="{max(step * 0.8, 0.6):.2f}" height="{tall:.1f}" class="size"/>')
     body.append(_text(LEFT, base + 17, f"{len(clients)} clients by training samples", css="axis"))
     return _svg(height, body, "training samples of each client, largest first")
+
+
+def round_curves(methods: Sequence[Mapping[str, Any]]) -> str:
+    """Accuracy against rounds, seconds and bytes, one line per method; a method of one round is a dot. Empty without curves."""
+    tested = [
+        (method["name"], len(method["clients"]), [entry for entry in method.get("history", []) if entry.get("mean_accuracy")])
+        for method in methods
+    ]
+    if not any(len(entries) > 1 for _, _, entries in tested):
+        return ""
+    axes: list[tuple[str, bool, Callable[[Mapping[str, Any], int], float]]] = [
+        ("rounds", False, lambda entry, _: float(entry["round"])),
+        ("seconds", True, lambda entry, _: float(entry["seconds"])),
+        ("bytes sent and received per client", True, lambda e, n: float(e["uplink_bytes"] + e["downlink_bytes"]) / max(n, 1)),
+    ]
+    return "".join(
+        _curves(label, logarithmic, [(name, [(at(e, n), e["mean_accuracy"]) for e in entries]) for name, n, entries in tested])
+        for label, logarithmic, at in axes
+    )
+
+
+def _curves(label: str, logarithmic: bool, lines: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> str:
+    height, top, bottom, right = 260, 14, 220, 130
+    place = (lambda value: float(np.log10(max(value, 1e-6)))) if logarithmic else float
+    shown = [(name, points) for name, points in lines if points]
+    all_x = [place(x) for _, points in shown for x, _ in points]
+    all_y = [y for _, points in shown for _, y in points]
+    low, span = min(all_x), max(max(all_x) - min(all_x), 1e-9)
+    floor = float(np.floor(10 * min(all_y)) / 10)
+    rise = max(max(all_y) - floor, 0.05)
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return LEFT + (place(x) - low) / span * (WIDTH - LEFT - right), bottom - (y - floor) / rise * (bottom - top)
+
+    body = [_text(LEFT, bottom + 34, label + (", logarithmic" if logarithmic else ""), css="axis")]
+    for tick in np.linspace(floor, floor + rise, 5):
+        y = bottom - (tick - floor) / rise * (bottom - top)
+        body.append(f'<line x1="{LEFT}" x2="{WIDTH - right}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
+        body.append(_text(LEFT - 8, y + 4, f"{100 * tick:.0f} %", "end", "axis"))
+    for value, anchor in ((low, "start"), (low + span, "end")):
+        x = LEFT + (value - low) / span * (WIDTH - LEFT - right)
+        body.append(_text(x, bottom + 16, f"{10**value if logarithmic else value:.3g}", anchor, "axis"))
+    ends = np.array([at(*points[-1])[1] for _, points in shown])
+    for i, (rank, (name, points)) in enumerate(zip(np.argsort(np.argsort(ends)), shown, strict=True)):
+        colour = f"hsl({int(360 * i / len(shown))} 60% 45%)"
+        xy = [at(*point) for point in points]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in xy)
+        body.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        body.append(f'<circle cx="{xy[-1][0]:.1f}" cy="{xy[-1][1]:.1f}" r="3.5" fill="{colour}"/>')
+        body.append(f'<text x="{WIDTH - right + 12}" y="{top + 4 + 14 * int(rank)}" style="fill: {colour}">{escape(name)}</text>')
+    return _svg(max(height, top + 14 * len(shown) + 10), body, f"accuracy against {label}, by method")

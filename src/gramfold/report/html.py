@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from gramfold.report.charts import accuracy_strips, phase_bars, size_bars
+from gramfold.report.charts import accuracy_strips, phase_bars, round_curves, size_bars
 from gramfold.report.columns import columns
 from gramfold.report.text import number, percent, setting
 
@@ -59,6 +59,10 @@ def render_page(result: Mapping[str, Any]) -> str:
         parts.append("<h2>Every client's final model</h2>")
         parts.append('<p class="soft">A dot is a client: its accuracy on its own test split. The line is the mean.</p>')
         parts.append(accuracy_strips(methods))
+    if curves := round_curves(methods):
+        parts.append("<h2>Round by round</h2>")
+        parts.append('<p class="soft">Mean accuracy of the models clients would have had then. Nothing is chosen by it.</p>')
+        parts.append(curves)
     if methods:
         parts += ["<h2>Clients</h2>", size_bars(methods[0]["clients"])]
         parts += ["<h2>Time</h2>", phase_bars(methods)]

@@ -1,0 +1,88 @@
+"""The gradient methods with a small CNN, and HEART-PFL whole and with each part left out, on images.
+
+    python -m benchmarks.gradient_images FILE.npz --device cuda --jobs 8 --rounds 50
+
+A thousand training images, taken out beforehand, are the server's proxy data for AKT; no method trains on them otherwise. Writes
+OUT/table.md and OUT/table.json; a cell that is done is not run again.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gramfold as gf
+from benchmarks.cells import markdown, run_cell, run_cells
+from benchmarks.gradient_table import RIVALS, arguments
+from gramfold import seeds
+from gramfold.federation import Dataset, load_npz
+from gramfold.methods import Method, make_method
+
+PROXY = 1000
+HEART: dict[str, dict[str, Any]] = {
+    "heart-pfl": {},
+    "heart-pfl without HDA": {"hda": 0.0},
+    "heart-pfl without AKT": {"proxy": None},
+    "heart-pfl without HDA and AKT": {"hda": 0.0, "proxy": None},
+    "heart-pfl without adapters": {"adapters": False},
+}
+
+
+def split_off_proxy(path: str, out: Path) -> tuple[Dataset, str]:
+    """The data without the server's images, and the file that those are in."""
+    data = load_npz(path)
+    train = data.train if data.train is not None else np.ones(len(data.inputs), dtype=bool)
+    mine = np.sort(seeds.generator(0, "proxy").choice(np.flatnonzero(train), PROXY, replace=False))
+    file = out / "proxy.npz"
+    if not file.exists():
+        part = out / f"proxy-{np.random.default_rng().integers(2**32)}.npz"
+        np.savez(part, images=data.inputs[mine], labels=data.targets[mine], classes=np.array(data.labels))
+        part.replace(file)
+    rest = np.setdiff1d(np.arange(len(data.inputs)), mine)
+    return Dataset(data.name, data.inputs[rest], data.targets[rest], data.labels, train[rest]), str(file)
+
+
+def make(name: str, given: argparse.Namespace, proxy: str) -> Method:
+    shared: dict[str, Any] = {"rounds": given.rounds, "sweep_rounds": given.sweep_rounds, "epochs": given.epochs}
+    if name in HEART:
+        own = {"model": given.resnet, "freeze": False, "batch_size": 32, "lr": given.heart_lr, "proxy": proxy, **HEART[name]}
+        return gf.HeartPFL(**{**shared, **own})
+    batched = True if given.device != "cpu" else None
+    if name == "local-sgd":
+        return gf.LocalSGD(model=given.cnn, epochs=given.rounds, batched=batched)
+    return make_method(name, model=given.cnn, batched=batched, **shared)
+
+
+def main(given: argparse.Namespace) -> None:
+    out = Path(given.out)
+    out.mkdir(parents=True, exist_ok=True)
+    data, proxy = split_off_proxy(given.path, out)
+    if given.cell:
+        partition, _, name = given.cell.partition("/")
+        federation = gf.Federation.from_dataset(data, clients=given.clients, partition=partition, seed=given.seed)
+        run_cell(given.cell, make(name, given, proxy), federation, out, given.device)
+        return
+    names = given.methods.split(",") if given.methods else [*HEART, *RIVALS, "local-sgd"]
+    passed = [given.path]
+    for key in ("device", "rounds", "sweep_rounds", "clients", "seed", "out", "epochs", "cnn", "resnet", "heart_lr"):
+        passed += [f"--{key.replace('_', '-')}", str(getattr(given, key))]
+    results = run_cells("benchmarks.gradient_images", [f"dirichlet:0.1/{name}" for name in names], passed, out, given.jobs)
+    results.sort(key=lambda result: -(result["mean_accuracy"] or 0))
+    text = f"### dirichlet:0.1, {given.clients} clients, {given.rounds} rounds\n\n{markdown(results)}\n"
+    (out / "table.md").write_text(text)
+    (out / "table.json").write_text(json.dumps([{k: v for k, v in r.items() if k != "clients"} for r in results], indent=1))
+    print(text)
+
+
+if __name__ == "__main__":
+    parser = arguments(__doc__.splitlines()[0], "build/gradient-images")
+    parser.add_argument("--clients", type=int, default=20)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--cnn", default="cnn:32")
+    parser.add_argument("--resnet", default="resnet:16x1")
+    parser.add_argument(
+        "--heart-lr", type=float, default=0.05, help="of HEART-PFL and its ablations, so that they differ in nothing else"
+    )
+    main(parser.parse_args())

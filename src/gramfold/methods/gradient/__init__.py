@@ -1,0 +1,26 @@
+"""The gradient methods: rivals done fairly. They need PyTorch to run, not to be listed."""
+
+from gramfold.methods.gradient.base import Gradient
+from gramfold.methods.gradient.ditto import Ditto
+from gramfold.methods.gradient.fedala import FedALA
+from gramfold.methods.gradient.fedas import FedAS
+from gramfold.methods.gradient.fedavg import FedAvg
+from gramfold.methods.gradient.fedavg_ft import FedAvgFT
+from gramfold.methods.gradient.feddbe import FedDBE
+from gramfold.methods.gradient.fedpcl import FedPCL
+from gramfold.methods.gradient.fedprox import FedProx
+from gramfold.methods.gradient.fedprox_ft import FedProxFT
+from gramfold.methods.gradient.fedselect import FedSelect
+from gramfold.methods.gradient.heart_pfl import HeartPFL
+from gramfold.methods.gradient.local_sgd import LocalSGD
+from gramfold.methods.gradient.pfedme import PFedMe
+
+GRADIENT: tuple[type[Gradient], ...] = (
+    LocalSGD, FedAvg, FedProx, FedAvgFT, FedProxFT, Ditto, FedALA, FedDBE, FedAS, FedPCL, FedSelect, PFedMe,
+    HeartPFL,
+)  # fmt: skip
+
+__all__ = [
+    "GRADIENT", "Ditto", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedPCL", "FedProx", "FedProxFT", "FedSelect",
+    "Gradient", "HeartPFL", "LocalSGD", "PFedMe",
+]  # fmt: skip

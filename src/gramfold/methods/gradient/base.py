@@ -1,0 +1,279 @@
+"""What the gradient methods share: rounds in which sampled clients train the model they are sent, and a server that averages.
+
+A method says what a cohort of clients does with the shared model (`update`) and which weights its clients end up with
+(`final`); both are written once, on stacked tensors, for one client and for many side by side.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from gramfold import networks, seeds
+from gramfold.arrays import Array
+from gramfold.errors import GramfoldError
+from gramfold.federation import Federation, Task
+from gramfold.heads import Head
+from gramfold.methods.gradient.optimizer import Optimizer
+from gramfold.methods.protocol import ClientData, Method
+from gramfold.sums import Sums
+from gramfold.wire import Packet
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
+
+State = dict[str, Any]
+MODEL = "model/"
+"""What the shared model's tensors are called in packets and sums, before their own names."""
+LEARNING_RATES = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)
+
+
+@dataclass(frozen=True)
+class Gradient(Method):
+    """`model`: linear, mlp:WIDTH or cnn:WIDTH; None: what suits the data. `lr`: None sweeps a grid, `sweep_rounds` rounds each,
+    on a validation part of every client's training data. `participation`: the part of the clients sampled in a round.
+    `schedule`: constant, cosine, or decay:FACTOR per round. `batched`: whether clients train side by side in one computation;
+    None: where that is faster, on linear and mlp. `standardize`: features get mean 0 and variance 1 over all clients, for which
+    the first round gathers their sums; without it SGD on correlated features takes ten times the rounds.
+    """
+
+    takes: ClassVar[frozenset[str]] = frozenset({"features", "images"})
+    probabilistic: ClassVar[bool] = True
+    on_features: ClassVar[str] = "linear"
+    on_images: ClassVar[str] = "cnn:32"
+    grids: ClassVar[Mapping[str, tuple[float, ...]]] = {"lr": LEARNING_RATES}
+    """The parameters that may be None, and the values tried then: one parameter after another, the others at their middle."""
+
+    model: str | None = None
+    rounds: int = 200
+    epochs: int = 3
+    batch_size: int = 32
+    lr: float | None = None
+    participation: float = 1.0
+    optimizer: str = "sgd"
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    schedule: str = "constant"
+    batched: bool | None = None
+    standardize: bool = True
+    sweep_rounds: int = 20
+
+    def __post_init__(self) -> None:
+        if not 0 < self.participation <= 1:
+            raise GramfoldError(f"participation is a part of the clients, in (0, 1], not {self.participation}")
+        if min(self.epochs, self.batch_size) < 1 or self.rounds < 0:
+            raise GramfoldError("epochs and batch_size are at least 1, rounds at least 0")
+        _ = self.steps, self.rate(0)
+
+    @property
+    def steps(self) -> Optimizer:
+        """How a gradient becomes a step."""
+        return Optimizer(self.optimizer, self.momentum, self.weight_decay)
+
+    def rate(self, round_number: int) -> float:
+        """The learning rate of a round."""
+        lr = self.lr if self.lr is not None else LEARNING_RATES[len(LEARNING_RATES) // 2]
+        kind, _, factor = self.schedule.partition(":")
+        try:
+            if self.schedule == "cosine":
+                return lr * (1 + math.cos(math.pi * round_number / max(self.rounds, 1))) / 2
+            return lr * {"constant": lambda: 1.0, "decay": lambda: float(factor) ** round_number}[kind]()
+        except (KeyError, ValueError):
+            raise GramfoldError(f"cannot read schedule {self.schedule!r}; write constant, cosine or decay:FACTOR") from None
+
+    # --- what a method defines ---
+
+    @abstractmethod
+    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Any]:
+        """The uploads of a round, in the cohort's order."""
+
+    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+        """The stacked weights of the clients' own models: the shared ones unless a method knows better."""
+        return cohort.spread(cohort.shared)
+
+    def objective(self, cohort: "Cohort") -> Any:
+        """The loss of local training: cross-entropy."""
+        from gramfold.methods.gradient.cohort import cross_entropy
+
+        def loss(state: State, extras: "Extras", batch: "Batch") -> tuple["Tensor", "Extras"]:
+            return cross_entropy(cohort.net(state, batch.x, train=True), batch), {}
+
+        return loss
+
+    def train(self, cohort: "Cohort", start: State, epochs: int | None = None, purpose: str = "train") -> State:
+        """Local training on this method's objective."""
+        return cohort.descend(
+            self.objective(cohort), start, {}, epochs=epochs or self.epochs, optimizer=self.steps, purpose=purpose
+        )
+
+    # --- the protocol ---
+
+    def describe(self, task: Task) -> dict[str, Any]:
+        """The network for a task."""
+        spec = self.model or (self.on_images if task.shape else self.on_features)
+        if spec.startswith("resnet"):
+            raise GramfoldError(f"model {spec!r} is for heart-pfl; {self.name} takes linear, mlp:WIDTH or cnn:WIDTH")
+        return networks.describe(spec, task.shape or (task.inputs,), task.outputs, task.seed)
+
+    def begin(self, task: Task) -> Packet:
+        if task.labels is None:
+            raise GramfoldError(f"{self.name} classifies; for regression use an analytic method")
+        if self.standardize and self.rounds == 1 and not task.shape:
+            raise GramfoldError(f"the first round of {self.name} gathers means of features; ask for more than one")
+        network = self.describe(task)
+        state = networks.build(network).initial
+        return Packet(named(state), {"network": network, "labels": list(task.labels), "seed": task.seed, "round": 0})
+
+    def participants(self, round_number: int, names: Sequence[str], seed: int) -> Sequence[str]:
+        if self.participation == 1:
+            return names
+        rng = seeds.generator(seed, f"participants/{round_number}")
+        count = max(1, round(self.participation * len(names)))
+        return [names[k] for k in np.sort(rng.choice(len(names), count, replace=False))]
+
+    def together(self, broadcast: Packet) -> bool:
+        return self.batched if self.batched is not None else broadcast.meta["network"]["kind"] in ("linear", "mlp")
+
+    def local(self, client: ClientData, broadcast: Packet) -> Any:
+        return self.local_many([client], broadcast)[0]
+
+    def local_many(self, clients: Sequence[ClientData], broadcast: Packet) -> Sequence[Any]:
+        if self.standardize and len(broadcast.meta["network"]["shape"]) == 1 and "shift" not in broadcast.arrays:
+            return [feature_sums(client) for client in clients]
+        cohort = self._cohort(clients, broadcast)
+        return _as_given(cohort, self.update(cohort, broadcast))
+
+    def aggregate(self, total: Any, broadcast: Packet) -> Packet:
+        packed = total.pack()
+        total = type(total).unpack(Packet(tensors(packed.arrays), packed.meta))  # over a network they come as NumPy arrays
+        if isinstance(total, Sums) and "squares" in total:
+            return self.told(broadcast, {**broadcast.arrays, **standardization(total)})
+        return self.fold(total, broadcast)
+
+    def fold(self, total: Any, broadcast: Packet) -> Packet:
+        """The next broadcast from the uploads' sum: the weighted mean of the models."""
+        return self.told(broadcast, named({name: total[MODEL + name] / total["n"] for name in model_of(broadcast)}))
+
+    def told(self, broadcast: Packet, parts: Mapping[str, Array], **meta: Any) -> Packet:
+        """The next broadcast: weights in float32, the features' shift and scale, and the number of the next round."""
+        kept = _standardization_of(broadcast)
+        parts = {name: part.float() for name, part in tensors({**kept, **parts}).items()}
+        return Packet(parts, {**broadcast.meta, "round": broadcast.meta["round"] + 1, **meta})
+
+    def personalize(self, client: ClientData, broadcast: Packet) -> Head:
+        return self.personalize_many([client], broadcast)[0]
+
+    def personalize_many(self, clients: Sequence[ClientData], broadcast: Packet) -> Sequence[Head]:
+        cohort = self._cohort(clients, broadcast)
+        states = self.final(cohort, broadcast)
+        heads = [self.head({name: t[k].detach() for name, t in states.items()}, broadcast) for k in range(len(cohort))]
+        return _as_given(cohort, heads)
+
+    def global_head(self, broadcast: Packet) -> Head | None:
+        return self.head(model_of(broadcast), broadcast)
+
+    def head(self, state: Mapping[str, Array], broadcast: Packet) -> Head:
+        from gramfold.torch_head import TorchHead
+
+        meta = broadcast.meta
+        kept = _standardization_of(broadcast)
+        return TorchHead(labels=tuple(meta["labels"]), method=self.name, network=meta["network"], state={**state, **kept})
+
+    def _cohort(self, clients: Sequence[ClientData], broadcast: Packet) -> "Cohort":
+        from gramfold.methods.gradient.cohort import Cohort
+
+        meta, inputs = broadcast.meta, clients[0].train.inputs
+        device = str(inputs.device) if hasattr(inputs, "device") and not isinstance(inputs, np.ndarray) else "cpu"
+        kept = _standardization_of(broadcast)
+        shared = tensors({**model_of(broadcast), **kept}, device)
+        number = meta["round"]
+        return Cohort(
+            clients, networks.build(meta["network"], device), shared,
+            batch_size=self.batch_size, lr=self.rate(number), seed=meta["seed"], stream=f"round/{number}",
+        )  # fmt: skip
+
+    # --- choosing what is None ---
+
+    def tuned(self, federation: Federation, score: Callable[[Method, Federation], float]) -> tuple[Method, Mapping[str, Any]]:
+        """Every parameter that is None, chosen on a part of the training data that the candidates do not train on."""
+        missing = [name for name in self.grids if getattr(self, name) is None]
+        if not missing:
+            return self, {}
+        held_out, chosen, best = federation.validation(), {}, 0.0
+        middle = {name: self.grids[name][len(self.grids[name]) // 2] for name in missing}
+        method = replace(self, rounds=min(self.rounds, self.sweep_rounds), **middle)  # type: ignore[arg-type]
+        for name in missing:
+            scores = {value: score(replace(method, **{name: value}), held_out) for value in self.grids[name]}  # type: ignore[arg-type]
+            chosen[name] = max(scores, key=lambda value: (scores[value], -value))
+            best = scores[chosen[name]]
+            method = replace(method, **{name: chosen[name]})  # type: ignore[arg-type]
+        return replace(self, **chosen), {**chosen, "validation_accuracy": best}  # type: ignore[arg-type]
+
+
+def named(state: Mapping[str, Array]) -> dict[str, Array]:
+    """A model's tensors under the names they have in packets and sums."""
+    return {MODEL + name: tensor for name, tensor in state.items()}
+
+
+def model_of(broadcast: Packet) -> State:
+    """The shared model in a broadcast."""
+    return {name.removeprefix(MODEL): part for name, part in broadcast.arrays.items() if name.startswith(MODEL)}
+
+
+def head_of(state: Mapping[str, Array]) -> State:
+    """The tensors of the head."""
+    return {name: part for name, part in state.items() if name.startswith("head.")}
+
+
+def base_of(state: Mapping[str, Array]) -> State:
+    """The tensors before the head."""
+    return {name: part for name, part in state.items() if name.startswith("base.")}
+
+
+def tensors(parts: Mapping[str, Array], device: str | None = None) -> State:
+    """Arrays as torch tensors, where they are or on a device."""
+    import torch
+
+    return {name: torch.as_tensor(part, device=device) for name, part in parts.items()}
+
+
+def _standardization_of(broadcast: Packet) -> dict[str, Array]:
+    return {name: part for name, part in broadcast.arrays.items() if name in ("shift", "scale")}
+
+
+def feature_sums(client: ClientData) -> Sums:
+    """Sums of a client's features and of their squares, once each row has length sqrt(d)."""
+    import torch
+
+    from gramfold.networks.network import unit_rows
+
+    x = unit_rows(torch.as_tensor(client.train.inputs)).double()
+    return Sums({"features": x.sum(0), "squares": x.square().sum(0), "n": x.new_tensor([len(x)])})
+
+
+def standardization(total: Sums) -> dict[str, Array]:
+    """What takes features to mean 0 and variance 1; a constant one is only centred."""
+    mean = total["features"] / total["n"]
+    variance = total["squares"] / total["n"] - mean**2
+    spread = variance.clamp(min=0).sqrt()
+    return {"shift": mean, "scale": spread + (spread < 1e-6)}
+
+
+def weighted(cohort: "Cohort", trained: State, weights: Sequence[float] | None = None) -> list[Sums]:
+    """Every client's upload: its weights times its number of samples (or `weights`), and that number."""
+    given = weights if weights is not None else cohort.sizes
+    some = next(iter(trained.values()))
+    return [
+        Sums({**named({name: t[k] * given[k] for name, t in trained.items()}), "n": some.new_tensor([given[k]])})
+        for k in range(len(cohort))
+    ]
+
+
+def _as_given(cohort: "Cohort", values: Sequence[Any]) -> Sequence[Any]:
+    """Values in the cohort's order, put in the order in which the clients were given."""
+    return [value for _, value in sorted(zip(cohort.order, values, strict=True), key=lambda pair: pair[0])]

@@ -1,0 +1,31 @@
+"""FedAvg-FT: FedAvg, then every client fine-tunes the final model on its own data."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from gramfold.methods.gradient.base import Gradient, State
+from gramfold.methods.gradient.fedavg import FedAvg
+from gramfold.wire import Packet
+
+if TYPE_CHECKING:
+    from gramfold.methods.gradient.cohort import Cohort
+
+
+@dataclass(frozen=True)
+class FedAvgFT(FedAvg):
+    """`finetune_epochs`: how long each client trains the final model on its own cross-entropy."""
+
+    name: ClassVar[str] = "fedavg-ft"
+    summary: ClassVar[str] = "FedAvg, then each client fine-tunes the final model"
+
+    finetune_epochs: int = 10
+
+    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+        return fine_tuned(self, cohort, self.finetune_epochs)
+
+
+def fine_tuned(method: Gradient, cohort: "Cohort", epochs: int) -> State:
+    """The shared model after so many epochs of plain local training."""
+    objective = Gradient.objective(method, cohort)
+    start = cohort.spread(cohort.shared)
+    return cohort.descend(objective, start, {}, epochs=epochs, optimizer=method.steps, purpose="fine-tune")

@@ -1,0 +1,98 @@
+"""FedPCL, prototype-wise contrastive learning (Tan et al., NeurIPS 2022, arXiv 2209.10083).
+
+client   trains its own projector (unit length) so that each sample is nearest its class among everybody's mean prototypes,
+         and among each client's; sends its class prototypes and nothing else
+server   passes on all prototypes, and their mean by class
+client   gives a sample the class of the nearest of its own prototypes
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gramfold.federation import Task
+from gramfold.heads import Head
+from gramfold.methods.gradient.base import Gradient, State, base_of, tensors
+from gramfold.sums import Gathered
+from gramfold.wire import Packet
+
+if TYPE_CHECKING:
+    from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
+
+NEVER = -1e4
+"""The logit of a class of which a client has no prototype."""
+
+
+@dataclass(frozen=True)
+class FedPCL(Gradient):
+    """`projector`: its width. `tau`: the temperature of the contrast."""
+
+    name: ClassVar[str] = "fedpcl"
+    summary: ClassVar[str] = "only class prototypes travel; private projectors are trained by contrast to them"
+    paper: ClassVar[str] = "Tan et al., NeurIPS 2022, arXiv 2209.10083"
+
+    projector: int = 256
+    tau: float = 0.07
+
+    def describe(self, task: Task) -> dict[str, Any]:
+        return {**super().describe(task), "projector": self.projector}
+
+    def begin(self, task: Task) -> Packet:
+        return Packet({}, super().begin(task).meta)
+
+    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Gathered]:
+        own = cohort.recall("own", cohort.spread(base_of(cohort.net.initial)))
+        if "apart" in broadcast.arrays:
+            own = cohort.descend(self._contrast(cohort, broadcast), own, {}, epochs=self.epochs, optimizer=self.steps)
+            cohort.remember("own", own)
+        prototypes, counts = cohort.prototypes(own)
+        uploads = []
+        for k, client in enumerate(cohort.clients):
+            held = counts[k].nonzero()[:, 0]
+            uploads.append(
+                Gathered({client.name: {"classes": held, "prototypes": prototypes[k, held], "counts": counts[k, held]}})
+            )
+        return uploads
+
+    def fold(self, total: Gathered, broadcast: Packet) -> Packet:
+        """The prototypes by client and class (zero where there is none), and their means weighted by samples."""
+        parcels = total.in_order()
+        some = parcels[0]["prototypes"]
+        apart = some.new_zeros(len(parcels), len(broadcast.meta["labels"]), self.projector)
+        counts = some.new_zeros(apart.shape[:2])
+        for k, parcel in enumerate(parcels):
+            apart[k, parcel["classes"]] = parcel["prototypes"]
+            counts[k, parcel["classes"]] = parcel["counts"].to(some.dtype)
+        mean = (apart * counts[..., None]).sum(0) / counts.sum(0).clamp(min=1)[:, None]
+        return self.told(broadcast, {"apart": apart, "mean": mean})
+
+    def _contrast(self, cohort: "Cohort", broadcast: Packet) -> Any:
+        """Cross-entropy of the similarities to the mean prototypes, plus that to each client's, averaged over those that hold
+        the sample's class."""
+        import torch
+
+        told = tensors(broadcast.arrays, str(cohort.device))
+        sets = torch.cat([told["mean"][None], told["apart"]])
+        held = sets.abs().sum(2) > 0
+        sets = torch.nn.functional.normalize(sets, dim=2)
+
+        def loss(state: State, extras: "Extras", batch: "Batch") -> tuple[Any, "Extras"]:
+            z = cohort.net(state, batch.x, "base", train=True)
+            near = torch.einsum("bd,scd->bsc", z, sets) / self.tau
+            logs = near.masked_fill(~held, NEVER).log_softmax(2)
+            right = logs.gather(2, batch.y[:, None, None].expand(-1, len(sets), 1))[..., 0]
+            has = held.T[batch.y].to(z.dtype)
+            right = right * has
+            value = right[:, 0] + right[:, 1:].sum(1) / has[:, 1:].sum(1).clamp(min=1)
+            return -(value * batch.weight).sum(), {}
+
+        return loss
+
+    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+        own = cohort.recall("own", cohort.spread(base_of(cohort.net.initial)))
+        prototypes, counts = cohort.prototypes(own)
+        weight = prototypes / prototypes.norm(dim=2, keepdim=True).clamp(min=1e-12) / self.tau
+        return own | {"head.weight": weight, "head.bias": NEVER * (counts == 0)}
+
+    def global_head(self, broadcast: Packet) -> Head | None:
+        return None

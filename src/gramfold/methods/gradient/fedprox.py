@@ -1,0 +1,42 @@
+"""FedProx (Li et al., MLSys 2020, arXiv 1812.06127).
+
+client   w_k: epochs of SGD on f_k(w_k) + mu/2 ||w_k - w||^2
+server   w = sum n_k w_k / sum n_k
+client   uses w
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gramfold.methods.gradient.base import LEARNING_RATES, State
+from gramfold.methods.gradient.fedavg import FedAvg
+
+if TYPE_CHECKING:
+    from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
+
+
+@dataclass(frozen=True)
+class FedProx(FedAvg):
+    """FedAvg whose clients are held near the shared model. `mu`: how firmly; 0 is FedAvg, None: swept."""
+
+    name: ClassVar[str] = "fedprox"
+    summary: ClassVar[str] = "FedAvg with local training held near the shared model"
+    paper: ClassVar[str] = "Li et al., MLSys 2020, arXiv 1812.06127"
+    grids: ClassVar[Mapping[str, tuple[float, ...]]] = {"lr": LEARNING_RATES, "mu": (1e-3, 1e-2, 0.1, 1.0)}
+
+    mu: float | None = None
+
+    def objective(self, cohort: "Cohort") -> Any:
+        return held_near(super().objective(cohort), cohort.shared, self.mu or 0.0)
+
+
+def held_near(objective: Any, anchor: State, strength: float) -> Any:
+    """An objective plus strength/2 times the squared distance from the anchor."""
+    from gramfold.methods.gradient.cohort import squared_distance
+
+    def loss(state: State, extras: "Extras", batch: "Batch") -> tuple[Any, "Extras"]:
+        value, changed = objective(state, extras, batch)
+        return value + strength / 2 * squared_distance(state, anchor), changed
+
+    return loss

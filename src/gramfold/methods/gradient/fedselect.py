@@ -1,0 +1,85 @@
+"""FedSelect (Tamirisa et al., CVPR 2024, arXiv 2404.02478).
+
+client   starts from its own values where its mask is set, from w elsewhere; local training; every third round the quarter of
+         its shared weights that moved most becomes personal, up to 80 % in all; sends the weights it shares
+server   w = the mean over those that share a weight, entry by entry
+client   uses its own values where its mask is set, w elsewhere
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gramfold.methods.gradient.base import MODEL, Gradient, State, model_of, named, tensors
+from gramfold.sums import Sums
+from gramfold.wire import Packet
+
+if TYPE_CHECKING:
+    from gramfold.methods.gradient.cohort import Cohort
+
+WEIGHT = "weight/"
+"""What the sums of the sharers' samples are called, before the tensor's name."""
+
+
+@dataclass(frozen=True)
+class FedSelect(Gradient):
+    """`share`: the part of the shared weights that becomes personal, `every` so many rounds, until `most` are personal. With
+    most=0 it is FedAvg; with share=1, every=1, most=1 local training."""
+
+    name: ClassVar[str] = "fedselect"
+    summary: ClassVar[str] = "the weights that move most become personal, one mask per client"
+    paper: ClassVar[str] = "Tamirisa et al., CVPR 2024, arXiv 2404.02478"
+
+    share: float = 0.25
+    every: int = 3
+    most: float = 0.8
+
+    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Sums]:
+        start, mask = self._received(cohort)
+        before = {name: tensor.clone() for name, tensor in start.items()}
+        trained = self.train(cohort, start)
+        uploads = []
+        for k, n in enumerate(cohort.sizes):
+            shares = {name: (~mask[name][k]).to(t.dtype) * n for name, t in trained.items()}
+            sums = {name: trained[name][k] * shares[name] for name in trained}
+            uploads.append(Sums({**named(sums), **{WEIGHT + name: share for name, share in shares.items()}}))
+        if (broadcast.meta["round"] + 1) % self.every == 0:
+            mask = self._grown(mask, {name: (trained[name] - before[name]).abs() for name in trained})
+        cohort.remember("own", trained)
+        cohort.remember("mask", mask)
+        return uploads
+
+    def _received(self, cohort: "Cohort") -> tuple[State, State]:
+        import torch
+
+        shared = cohort.spread(cohort.shared)
+        mask = cohort.recall("mask", {name: torch.zeros_like(t, dtype=torch.bool) for name, t in shared.items()})
+        own = cohort.recall("own", shared)
+        return {name: torch.where(mask[name], own[name], shared[name]) for name in shared}, mask
+
+    def _grown(self, mask: State, moved: State) -> State:
+        """The masks with the shared weights that moved most added."""
+        import torch
+
+        flat = torch.cat([mask[name].flatten(1) for name in mask], 1)
+        distance = torch.cat([moved[name].flatten(1) for name in mask], 1).masked_fill(flat, -1.0)
+        total = flat.shape[1]
+        for k in range(len(flat)):
+            personal = int(flat[k].sum())
+            count = min(round(self.share * (total - personal)), int(self.most * total) - personal)
+            if count > 0:
+                flat[k, distance[k].topk(count).indices] = True
+        parts = torch.split(flat, [mask[name][0].numel() for name in mask], 1)
+        return {name: part.reshape(mask[name].shape) for name, part in zip(mask, parts, strict=True)}
+
+    def fold(self, total: Any, broadcast: Packet) -> Packet:
+        import torch
+
+        shared = {}
+        for name, before in tensors(model_of(broadcast), str(total[f"{MODEL}head.bias"].device)).items():
+            weight = total[WEIGHT + name]
+            shared[name] = torch.where(weight > 0, total[MODEL + name] / weight.clamp(min=1), before.to(weight.dtype))
+        return self.told(broadcast, named(shared))
+
+    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+        return self._received(cohort)[0]

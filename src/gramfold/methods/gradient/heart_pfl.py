@@ -1,0 +1,173 @@
+"""HEART-PFL (Kim & Kim, WACV 2026, arXiv 2603.24209).
+
+client   v_k: SGD on CE(v_k) + prox ||v_k - w||^2 + hda L_HDA, kept;  w_k: SGD on CE, sent. Convolutions are frozen; adapters,
+         normalisation and the head are trained. Prototypes of HDA are v_k's class means at the start of the round
+server   w = mean of w_k; in the first rounds AKT distils the clients' models into it, on proxy images (hda.py, akt.py)
+client   uses v_k
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from gramfold import networks
+from gramfold.errors import GramfoldError
+from gramfold.federation import Dataset, Task, load_npz
+from gramfold.methods.gradient.base import MODEL, Gradient, State, model_of, named, weighted
+from gramfold.methods.gradient.fedprox import held_near
+from gramfold.sums import Gathered, Sums
+from gramfold.wire import Packet
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
+
+AT_ONCE = 256
+"""Images that go through the network at a time for prototypes."""
+
+
+@dataclass(frozen=True)
+class HeartPFL(Gradient):
+    """`model`: resnet18 or resnet:WIDTHxBLOCKS, its convolutions from the state-dict file `pretrained` (or drawn from the seed)
+    and frozen unless `freeze` is False. `adapters`, `hda` (its weight) and AKT can each be left out: AKT works where `proxy`, an
+    .npz file of labelled images that the server has, is given, and for the first `akt_rounds`.
+    """
+
+    name: ClassVar[str] = "heart-pfl"
+    summary: ClassVar[str] = "adapters in a frozen residual network, stages aligned to prototypes, adversarial distillation"
+    paper: ClassVar[str] = "Kim & Kim, WACV 2026, arXiv 2603.24209"
+    takes: ClassVar[frozenset[str]] = frozenset({"images"})
+    on_images: ClassVar[str] = "resnet18"
+
+    epochs: int = 10
+    batch_size: int = 16
+    participation: float = 0.4
+    pretrained: str | None = None
+    freeze: bool = True
+    adapters: bool = True
+    prox: float = 1.0
+    hda: float = 0.1
+    proxy: str | None = None
+    akt_rounds: int = 30
+    akt_epochs: int = 1
+
+    def describe(self, task: Task) -> dict[str, Any]:
+        spec = self.model or self.on_images
+        if not spec.startswith("resnet") or not task.shape:
+            raise GramfoldError("heart-pfl trains a residual network on images; use resnet18 or resnet:WIDTHxBLOCKS")
+        more = {"adapters": self.adapters, "freeze": self.freeze, "pretrained": self.pretrained}
+        return networks.describe(spec, task.shape, task.outputs, task.seed, **more)
+
+    def begin(self, task: Task) -> Packet:
+        told = super().begin(task)
+        return Packet({**told.arrays, **named(networks.build(told.meta["network"]).buffers)}, told.meta)
+
+    def together(self, broadcast: Packet) -> bool:
+        """Never: running statistics are kept batch by batch, for one client at a time."""
+        return False
+
+    # --- the client ---
+
+    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Any]:
+        cohort.remember("personal", self._personal(cohort))
+        trained = self._descend(cohort, self.objective(cohort), cohort.spread(cohort.shared), "shared")
+        if not self._distils(broadcast):
+            return weighted(cohort, trained, [1.0])
+        return [Gathered({cohort.clients[0].name: named({name: tensor[0] for name, tensor in trained.items()})})]
+
+    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+        """The personal models; clients never sampled train theirs from the last shared one."""
+        if cohort.knows("personal").all():
+            return cohort.recall("personal", cohort.spread(cohort.shared))
+        return self._personal(cohort)
+
+    def _personal(self, cohort: "Cohort") -> State:
+        start = cohort.recall("personal", cohort.spread(cohort.shared))
+        anchor = {name: cohort.shared[name] for name in cohort.net.initial}
+        return self._descend(cohort, held_near(self._aligned(cohort, start), anchor, 2 * self.prox), start, "personal")
+
+    def objective(self, cohort: "Cohort") -> Any:
+        return self._aligned(cohort, None)
+
+    def _descend(self, cohort: "Cohort", objective: Any, state: State, purpose: str) -> State:
+        """Train what is trained; running statistics are written as batches pass."""
+        trained = {name: state[name] for name in cohort.net.initial}
+        extras = {"statistics": {name: state[name] for name in cohort.net.buffers}}
+        cohort.reseed(purpose)
+        cohort.descend(objective, trained, extras, epochs=self.epochs, optimizer=self.steps, purpose=purpose)
+        return {**trained, **extras["statistics"]}
+
+    def _aligned(self, cohort: "Cohort", start: State | None) -> Any:
+        """Cross-entropy, plus HDA towards the prototypes of the model that a client starts from."""
+        from gramfold.methods.gradient.cohort import cross_entropy
+        from gramfold.methods.gradient.hda import alignment
+
+        net = cohort.net
+        prototypes = self.prototypes(cohort, start) if start is not None and self.hda else None
+
+        def loss(state: State, extras: "Extras", batch: "Batch") -> tuple[Any, "Extras"]:
+            weights = {**extras["statistics"], **state}
+            # a batch of one has no statistics of its own
+            stages = net(weights, batch.x, "stages", train=len(batch.x) > 1)
+            value = cross_entropy(net(weights, stages[-1], "head"), batch)
+            if prototypes is not None:
+                value = value + self.hda * (alignment(stages, prototypes, batch.y) * batch.weight).sum()
+            return value, {}
+
+        return loss
+
+    def prototypes(self, cohort: "Cohort", start: State) -> "list[Tensor]":
+        """The class means of every stage, over all of a client's samples, under the weights it starts from."""
+        import torch
+
+        from gramfold.methods.gradient.hda import class_means
+
+        (x, y), state = cohort.samples(0), {name: tensor[0] for name, tensor in start.items()}
+        with torch.no_grad():
+            parts = [cohort.net(state, x[i : i + AT_ONCE], "stages") for i in range(0, len(x), AT_ONCE)]
+            return class_means([torch.cat(stage) for stage in zip(*parts, strict=True)], y, cohort.net.description["classes"])
+
+    # --- the server ---
+
+    def _distils(self, broadcast: Packet) -> bool:
+        return self.proxy is not None and broadcast.meta["round"] < self.akt_rounds
+
+    def fold(self, total: Any, broadcast: Packet) -> Packet:
+        if isinstance(total, Sums):
+            return super().fold(total, broadcast)
+        import torch
+
+        from gramfold.methods.gradient.akt import distilled
+
+        clients = [{name.removeprefix(MODEL): part for name, part in parcel.items()} for parcel in total.in_order()]
+        average = {name: torch.stack([client[name] for client in clients]).mean(0) for name in model_of(broadcast)}
+        device = str(next(iter(average.values())).device)
+        net = networks.build(broadcast.meta["network"], device)
+        images, codes = (
+            torch.as_tensor(part, device=device) for part in _proxy(str(self.proxy), tuple(broadcast.meta["labels"]))
+        )
+        # the file may be in order of class: take every other image to learn from, the rest to validate on
+        shared, better = distilled(
+            net, average, clients, images[::2], (images[1::2], codes[1::2]),
+            epochs=self.akt_epochs, seed=broadcast.meta["seed"] + broadcast.meta["round"],
+        )  # fmt: skip
+        kept = broadcast.meta.get("chosen", {}).get("akt_kept", 0) + better
+        return self.told(broadcast, named(shared), chosen={"akt_kept": kept})
+
+
+@functools.lru_cache(maxsize=2)
+def _proxy(path: str, labels: tuple[int | str, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """The server's images and their class codes."""
+    data: Dataset = load_npz(path)
+    if data.inputs.ndim != 4 or data.inputs.dtype != np.uint8:
+        raise GramfoldError(f"{path} holds no images of bytes; AKT needs `images` (n x H x W x 3, uint8)")
+    known = {label: code for code, label in enumerate(labels)}
+    names = [(data.labels or ())[code] for code in data.codes]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise GramfoldError(f"{path} has label {unknown[0]!r}, which is not among the federation's classes")
+    return data.inputs, np.array([known[name] for name in names])

@@ -1,0 +1,49 @@
+"""One gradient step, written on stacked tensors so that it serves one client and a hundred alike."""
+
+from dataclasses import dataclass
+
+from gramfold.arrays import Array
+from gramfold.errors import GramfoldError
+
+Tensors = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """Plain or momentum SGD ("sgd"), or "adam"; both with weight decay."""
+
+    kind: str = "sgd"
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("sgd", "adam"):
+            raise GramfoldError(f"unknown optimizer {self.kind!r}; use sgd or adam")
+
+    def slots(self, state: Tensors) -> dict[str, Tensors]:
+        """What has to be remembered between steps."""
+        names = ("mean", "square") if self.kind == "adam" else ("velocity",) if self.momentum else ()
+        slots = {slot: {name: tensor.new_zeros(tensor.shape) for name, tensor in state.items()} for slot in names}
+        if self.kind == "adam":
+            slots["step"] = {"": next(iter(state.values())).new_zeros(len(next(iter(state.values()))))}
+        return slots
+
+    def step(self, state: Tensors, grads: Tensors, slots: dict[str, Tensors], lr: float) -> None:
+        """Change `state` and `slots` in place."""
+        if self.kind == "adam":
+            slots["step"][""] += 1
+        for name, tensor in state.items():
+            grad = grads[name]
+            if self.weight_decay:
+                grad = grad + self.weight_decay * tensor
+            if self.kind == "adam":
+                # Kingma and Ba 2015, with its usual decay rates 0.9 and 0.999
+                steps = slots["step"][""].reshape(-1, *[1] * (tensor.ndim - 1))
+                mean, square = slots["mean"][name], slots["square"][name]
+                mean.lerp_(grad, 0.1)
+                square.lerp_(grad * grad, 0.001)
+                tensor -= lr * (mean / (1 - 0.9**steps)) / ((square / (1 - 0.999**steps)).sqrt() + 1e-8)
+                continue
+            if self.momentum:
+                grad = slots["velocity"][name].mul_(self.momentum).add_(grad)
+            tensor.sub_(grad, alpha=lr)

@@ -1,0 +1,169 @@
+"""A network as a function of named tensors: a base that gives features, and a linear head on them."""
+
+import json
+import math
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from gramfold import seeds
+from gramfold.errors import GramfoldError
+from gramfold.networks.layers import Pixels, UnitLength, convolutions
+from gramfold.networks.resnet import Adapter, ResNet
+
+State = dict[str, Tensor]
+_built = threading.local()
+
+
+class _Parts(nn.Module):
+    """Base and head; `part` says where to enter and leave."""
+
+    def __init__(self, base: nn.Module, width: int, classes: int, features: int) -> None:
+        super().__init__()
+        self.base = base
+        self.head = nn.Linear(width, classes)
+        if features:
+            self.register_buffer("shift", torch.zeros(features))
+            self.register_buffer("scale", torch.ones(features))
+
+    def forward(self, x: Tensor, part: str) -> Any:
+        if part == "head":
+            return self.head(x)
+        if part == "stages":
+            return self.base.stages(x)  # type: ignore[operator]
+        features = self.base(x)
+        return features if part == "base" else self.head(features)
+
+
+class Network:
+    """Builds the modules of a description and calls them with whatever weights are given.
+
+    What is trained are the names in `initial`; names that start with "head." belong to the head. `buffers` are the running
+    statistics of normalisation layers. Everything else is frozen: drawn from the seed or loaded from the `pretrained` file.
+    """
+
+    def __init__(self, description: Mapping[str, Any], device: str) -> None:
+        self.description, self._device = dict(description), device
+        base, width = _base(self.description)
+        shape = self.description["shape"]
+        self._module = _Parts(base, width, self.description["classes"], shape[0] if len(shape) == 1 else 0)
+        self.width = width
+        _draw(self._module, self.description["seed"])
+        if self.description.get("pretrained"):
+            _load(self._module, Path(self.description["pretrained"]))
+        self._module.requires_grad_(False).to(device)
+        trained: State = dict(self._module.named_parameters())
+        if self.description.get("freeze"):
+            trained = {name: tensor for name, tensor in trained.items() if not _is_frozen(name)}
+        self.initial: State = trained
+        self.buffers: State = {name: t for name, t in self._module.named_buffers() if not name.endswith("num_batches_tracked")}
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers are trained."""
+        return sum(tensor.numel() for tensor in self.initial.values())
+
+    def prepare(self, inputs: Any, state: Mapping[str, Tensor]) -> Tensor:
+        """Samples as the network takes them: images as they are; features as rows of length sqrt(d), the analytic methods'
+        normalisation, then shifted and scaled by the `shift` and `scale` in the state."""
+        x = torch.as_tensor(inputs)
+        if len(self.description["shape"]) == 3:
+            return x
+        x = unit_rows(x)
+        return (x - state["shift"]) / state["scale"] if "shift" in state else x
+
+    def __call__(self, state: Mapping[str, Tensor], x: Tensor, part: str = "logits", train: bool = False) -> Any:
+        """Logits of prepared samples; or, by `part`, their features ("base"), the logits of features ("head"), or the pooled
+        outputs of a residual network's stages ("stages", the last one being its features)."""
+        self._module.train(train)
+        return functional_call(self._module, dict(state), (x, part))
+
+    def reseed(self, seed: int, name: str) -> None:
+        """Let dropout draw from the stream of that name."""
+        drawn = int(seeds.generator(seed, name).integers(2**62))
+        for module in self._module.modules():
+            if isinstance(module, Adapter):
+                module.generator = torch.Generator(self._device).manual_seed(drawn)
+
+    def full_state(self, state: Mapping[str, Tensor]) -> State:
+        """All weights, the frozen ones included: what a file must hold to need nothing else."""
+        return {**dict(self._module.named_parameters()), **self.buffers, **state}
+
+
+def unit_rows(x: Tensor) -> Tensor:
+    """float32 rows of length sqrt(d); an all-zero one stays zero."""
+    x = x.to(torch.float32)
+    lengths = x.square().sum(1, keepdim=True).sqrt()
+    return x * (math.sqrt(x.shape[1]) / (lengths + (lengths == 0)))
+
+
+def built(description: Mapping[str, Any], device: str) -> Network:
+    """The network of a description, one per thread and device."""
+    known: dict[str, Network] = _built.__dict__.setdefault("networks", {})
+    key = json.dumps([description, device], sort_keys=True)
+    if key not in known:
+        known[key] = Network(description, device)
+    return known[key]
+
+
+def _base(description: Mapping[str, Any]) -> tuple[nn.Module, int]:
+    kind, shape = description["kind"], description["shape"]
+    base: nn.Module
+    if kind == "linear":
+        base, width = nn.Identity(), shape[0]
+    elif kind == "mlp":
+        width = description["width"]
+        base = nn.Sequential(nn.Linear(shape[0], width), nn.ReLU())
+    elif kind == "cnn":
+        width = 4 * description["width"]
+        base = nn.Sequential(Pixels(), *convolutions(description["width"], shape[2]))
+    else:
+        base = ResNet(shape[2], description["width"], description["blocks"], description["stem"], description["adapters"])
+        width = base.width
+    if projector := description.get("projector", 0):
+        base, width = nn.Sequential(base, nn.Linear(width, projector, bias=False), UnitLength()), projector
+    return base, width
+
+
+def _draw(module: nn.Module, seed: int) -> None:
+    """Weights from the seed alone, equal on every machine: N(0, 2 / fan-in), adapters near zero, a head that starts at zero."""
+    for name, tensor in module.named_parameters():
+        if name.startswith("head."):
+            nn.init.zeros_(tensor)
+        elif tensor.ndim > 1:
+            spread = 1e-4 if "adapter" in name else math.sqrt(2 / math.prod(tensor.shape[1:]))
+            drawn = seeds.frozen(seed, f"network/{name}").standard_normal(tuple(tensor.shape)) * spread
+            tensor.data.copy_(torch.from_numpy(drawn.astype(np.float32)))
+        elif name.endswith("bias"):
+            nn.init.zeros_(tensor)
+
+
+def _is_frozen(name: str) -> bool:
+    """Whether HEART-PFL leaves it alone: convolutions and the normalisation of shortcuts; adapters, bn1, bn2 and head train."""
+    parts = name.split(".")
+    return not (parts[0] == "head" or "adapter" in name or parts[-2] in ("bn1", "bn2"))
+
+
+def _load(module: _Parts, path: Path) -> None:
+    """Pretrained weights of the base from a state dict (torch.save or safetensors), by the names that ResNets go by."""
+    try:
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            given = load_file(path)
+        else:
+            given = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise GramfoldError(f"cannot read pretrained weights from {path}: {' '.join(str(error).split())[:120]}") from None
+    own = dict(module.base.state_dict())
+    fitting = {name: tensor for name, tensor in given.items() if name in own and own[name].shape == tensor.shape}
+    missing = [name for name in own if "adapter" not in name and not name.endswith("num_batches_tracked") and name not in fitting]
+    if missing:
+        raise GramfoldError(f"{path} has no weights of the right shape for {missing[0]} ({len(missing)} such); use another model")
+    module.base.load_state_dict(fitting, strict=False)

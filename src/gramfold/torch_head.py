@@ -1,0 +1,81 @@
+"""TorchHead: a head that is a trained network. Its scores are the logits of a softmax, so they are log-probabilities."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gramfold import arrays, networks
+from gramfold.arrays import Array
+from gramfold.errors import GramfoldError
+from gramfold.heads import FORMAT, Head, Stream
+from gramfold.wire import Packet
+
+BATCH = 512
+"""Samples that go through the network at a time."""
+
+
+@dataclass(frozen=True)
+class TorchHead(Head):
+    """A network, described, with its weights; the same face as every head."""
+
+    kind: ClassVar[str] = "torch"
+
+    streams: tuple[Stream, ...] = ()
+    labels: tuple[int | str, ...] | None = None
+    probabilistic: bool = True
+    network: Mapping[str, Any] = field(default_factory=dict)
+    state: Mapping[str, Array] = field(default_factory=dict)
+    """The trained tensors, by name."""
+
+    @property
+    def inputs(self) -> int:
+        return int(np.prod(self.network["shape"]))
+
+    def scores(self, inputs: Array) -> Array:
+        """n x classes logits: NumPy for NumPy inputs, torch otherwise."""
+        networks.require_torch()
+        import torch
+
+        rows = self._rows(inputs)
+        if tuple(rows.shape[1:]) != tuple(self.network["shape"]):
+            raise GramfoldError(f"expected samples of shape {tuple(self.network['shape'])}, got {tuple(rows.shape[1:])}")
+        x = torch.as_tensor(rows)
+        model = networks.build(dict(self.network), str(x.device))
+        state = {name: torch.as_tensor(tensor, device=x.device) for name, tensor in self.state.items()}
+        with torch.no_grad():
+            parts = [model(state, model.prepare(x[i : i + BATCH], state)) for i in range(0, max(len(x), 1), BATCH)]
+        logits = torch.cat(parts)
+        return logits if arrays.is_torch(rows) else logits.cpu().numpy()
+
+    def _rows(self, inputs: Array) -> Array:
+        rows = inputs if arrays.is_torch(inputs) else np.asarray(inputs)
+        return rows[None] if rows.ndim == len(self.network["shape"]) else rows
+
+    def pack(self) -> Packet:
+        """Everything, frozen weights included, so that the file needs nothing else."""
+        model = networks.build(dict(self.network))
+        parts = {name: arrays.to_numpy(tensor) for name, tensor in model.full_state(self.state).items()}
+        meta = {
+            "head": self.kind, "format": FORMAT, "network": {**self.network, "pretrained": None},
+            "labels": None if self.labels is None else list(self.labels),
+            "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
+        }  # fmt: skip
+        return Packet(parts, meta)
+
+    @classmethod
+    def unpack(cls, packet: Packet) -> "TorchHead":
+        try:
+            meta = packet.meta
+            model = networks.build(dict(meta["network"]))
+            labels = None if meta["labels"] is None else tuple(meta["labels"])
+            head = cls(labels=labels, method=meta["method"], chosen=meta["chosen"], network=meta["network"], state=packet.arrays)
+        except (KeyError, TypeError) as error:
+            raise GramfoldError(f"not a gramfold head: {error}") from None
+        for name, tensor in model.full_state({}).items():
+            given = packet.arrays.get(name)
+            if given is None or given.shape != tuple(tensor.shape) or not np.isfinite(given).all():
+                raise GramfoldError(f"the head's weights {name} are missing, of the wrong shape or not finite")
+        return head

@@ -1,0 +1,205 @@
+"""HEART-PFL: its published size, its three parts, each of which can be left out, and their definitions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn.functional import cosine_similarity
+
+import gramfold as gf
+from gradient_cases import distance
+from gramfold import networks
+from gramfold.methods import ClientData
+from gramfold.methods.gradient import akt
+from gramfold.methods.gradient.hda import alignment, class_means
+
+SMALL = gf.HeartPFL(model="resnet:4x1", lr=0.05, rounds=2, epochs=1, participation=1.0)
+
+
+def published(**more):
+    return networks.describe("resnet18", (32, 32, 3), 100, 0, **{"adapters": True, "freeze": True, "pretrained": None, **more})
+
+
+def test_the_published_shape_trains_the_published_number_of_weights():
+    net = networks.build(published())
+    assert net.numbers == 1_459_428
+    assert sum("adapter" in name and name.endswith("mix.weight") for name in net.initial) == 16
+    assert net(net.initial, torch.zeros(2, 32, 32, 3, dtype=torch.uint8)).shape == (2, 100)
+
+
+def test_adapters_start_as_the_identity_to_within_their_tiny_weights():
+    x = torch.rand(3, 8, 8, 3)
+    shape = ("resnet:4x1", (8, 8, 3), 5, 0)
+    plain, adapted = (
+        networks.build(networks.describe(*shape, adapters=with_them, freeze=True, pretrained=None)) for with_them in (False, True)
+    )
+    a, b = (net(net.initial, x, "base") for net in (plain, adapted))
+    torch.testing.assert_close(a, b, rtol=0.01, atol=0.01)
+
+
+def test_pretrained_weights_load_by_their_usual_names_and_wrong_ones_are_refused(tmp_path):
+    shape = ("resnet:4x1", (8, 8, 3), 5, 0)
+    describe = {"adapters": True, "freeze": True}
+    given_net = networks.build(networks.describe(*shape, **describe, pretrained=None))
+    state = {name.removeprefix("base."): t + 1 for name, t in given_net.full_state({}).items() if "adapter" not in name}
+    torch.save(state, tmp_path / "weights.pt")
+    net = networks.build(networks.describe(*shape, **describe, pretrained=str(tmp_path / "weights.pt")))
+    torch.testing.assert_close(net.full_state({})["base.layer1.0.conv1.weight"], state["layer1.0.conv1.weight"])
+    torch.save({"conv1.weight": torch.zeros(3)}, tmp_path / "wrong.pt")
+    for name, message in (("wrong.pt", "no weights of the right shape"), ("absent.pt", "cannot read pretrained weights")):
+        with pytest.raises(gf.GramfoldError, match=message):
+            networks.build(networks.describe(*shape, **describe, pretrained=str(tmp_path / name)))
+
+
+def test_it_learns_keeps_convolutions_frozen_and_gives_the_same_bits_again(pictures):
+    method = replace(SMALL, rounds=4, epochs=3)
+    first, second = (gf.run(method, pictures) for _ in range(2))
+    assert first.mean_accuracy > 0.45, "three classes: chance is 0.33"
+    for name in first.heads:
+        assert distance(first.heads[name], second.heads[name]) == 0
+    assert not any("conv" in name for name in first.heads["0"].state), "frozen weights neither train nor travel"
+
+
+def test_a_head_file_holds_the_frozen_weights_too(pictures, tmp_path):
+    head = gf.run(SMALL, pictures).heads["0"]
+    head.save(tmp_path / "head.safetensors")
+    again, x = gf.load_head(tmp_path / "head.safetensors"), pictures.clients[0].test().inputs
+    assert "base.conv1.weight" in again.state
+    np.testing.assert_array_equal(again.scores(x), head.scores(x))
+
+
+@pytest.mark.parametrize("left_out", [{"adapters": False}, {"hda": 0.0}, {"akt_rounds": 0}, {"freeze": False}])
+def test_each_part_can_be_left_out_and_makes_a_difference(left_out, pictures, image_file):
+    whole, without = (gf.run(replace(SMALL, proxy=image_file, **more), pictures) for more in ({}, left_out))
+    x = pictures.clients[0].test().inputs
+    assert np.abs(whole.heads["0"].scores(x) - without.heads["0"].scores(x)).max() > 0 or "akt_rounds" in left_out
+    assert ("akt_kept" in without.chosen) == ("akt_rounds" not in left_out)
+
+
+def test_clients_never_sampled_and_clients_of_one_sample_are_fine(pictures):
+    x, y = pictures.clients[0].train()
+    sources = {client.name: (*client.train(), *client.test()) for client in pictures}
+    federation = gf.Federation.from_clients({**sources, "single": (x[:1], y[:1], x[:1], y[:1])}, labels=range(3))
+    result = gf.run(replace(SMALL, participation=0.3), federation)
+    assert all(client.accuracy is not None for client in result.clients.values())
+
+
+# --- HDA ---
+
+
+def stages_and_prototypes(rng: torch.Generator, n: int = 6):
+    widths = (4, 8, 16, 32)
+    stages = [torch.rand(n, w, generator=rng).requires_grad_() for w in widths]
+    return stages, [torch.rand(3, w, generator=rng) for w in widths], torch.arange(n) % 3
+
+
+def test_hda_gradient_reaches_the_features_of_every_stage():
+    stages, prototypes, y = stages_and_prototypes(torch.Generator().manual_seed(0))
+    grads = torch.autograd.grad(alignment(stages, prototypes, y).mean(), stages)
+    assert all(float(g.abs().max()) > 0 for g in grads)
+
+
+def test_hda_aligns_early_stages_by_direction_and_late_ones_by_value():
+    stages, prototypes, y = stages_and_prototypes(torch.Generator().manual_seed(1))
+    losses = torch.stack([1 - cosine_similarity(z, p[y]) for z, p in zip(stages[:2], prototypes[:2], strict=True)]
+                         + [(z - p[y]).square().mean(1) for z, p in zip(stages[2:], prototypes[2:], strict=True)])  # fmt: skip
+    torch.testing.assert_close(alignment(stages, prototypes, y), losses.mean(0))
+    longer = [3 * z if early else z for z, early in zip(stages, (True, True, False, False), strict=True)]
+    torch.testing.assert_close(alignment(longer, prototypes, y), alignment(stages, prototypes, y))
+    later = [z if early else 3 * z for z, early in zip(stages, (True, True, False, False), strict=True)]
+    assert float((alignment(later, prototypes, y) - alignment(stages, prototypes, y)).detach().abs().min()) > 0.01
+
+
+def test_prototypes_are_class_means_at_the_start_of_the_round(pictures):
+    client = ClientData("0", pictures.clients[0].train())
+    cohort = SMALL._cohort([client], SMALL.begin(pictures.task))
+    found = SMALL.prototypes(cohort, cohort.spread(cohort.shared))
+    x, y = cohort.samples(0)
+    z = cohort.net(cohort.shared, x, "stages")
+    for stage, means in zip(z, found, strict=True):
+        for c in y.unique():
+            torch.testing.assert_close(means[c], stage[y == c].mean(0), rtol=1e-4, atol=1e-5)
+    empty = class_means([torch.ones(2, 3)], torch.tensor([0, 0]), 2)[0]
+    assert empty.tolist() == [[1, 1, 1], [0, 0, 0]]
+
+
+# --- AKT ---
+
+LOGITS = st.lists(st.lists(st.floats(-60, 60, width=32), min_size=4, max_size=4), min_size=2, max_size=2)
+
+
+@given(LOGITS)
+def test_the_symmetric_kl_is_symmetric_finite_and_zero_only_between_equals(rows):
+    a, b = torch.tensor(rows[:1]), torch.tensor(rows[1:])
+    forth, back = float(akt.symmetric_kl(a, b)), float(akt.symmetric_kl(b, a))
+    assert forth == back
+    assert np.isfinite(forth)
+    assert forth >= 0
+    assert float(akt.symmetric_kl(a, a)) == 0
+    # the sum of the two directions, where neither underflows
+    p, q = a.double().softmax(1), b.double().softmax(1)
+    expected = float((p * (p / q).log() + q * (q / p).log()).sum())
+    assert forth == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+def test_pgd_stays_in_its_ball_and_in_the_image_and_raises_the_loss(pictures):
+    net = networks.build(networks.describe("cnn:4", (8, 8, 3), 3, 0))
+    state = {name: t + 0.1 * torch.randn(t.shape, generator=torch.Generator().manual_seed(1)) for name, t in net.initial.items()}
+    images = torch.as_tensor(pictures.clients[0].train().inputs).float() / 255
+    wanted = net(state, images).detach()
+    target = torch.randn(wanted.shape, generator=torch.Generator().manual_seed(0))
+
+    def loss(x):
+        return akt.symmetric_kl(net(state, x), target)
+
+    moved = akt.adversarial(loss, images, torch.Generator().manual_seed(0))
+    assert float((moved - images).abs().max()) <= akt.EPSILON + 1e-6
+    assert float(moved.min()) >= 0
+    assert float(moved.max()) <= 1
+    assert float(loss(moved)) > float(loss(images))
+
+
+@pytest.fixture
+def distillation(pictures):
+    """A network, an average, clients that agree on something else, and images with labels."""
+    net = networks.build(networks.describe("cnn:4", (8, 8, 3), 3, 0))
+    images, codes = (torch.as_tensor(part) for part in pictures.clients[0].train())
+    average = dict(net.initial)
+    biased = {**average, "head.bias": torch.tensor([3.0, 0.0, -3.0])}
+    return net, average, [biased, biased], images, codes
+
+
+def test_akt_keeps_the_average_when_the_distilled_model_validates_worse(distillation):
+    net, average, clients, images, _ = distillation
+    held_out = images, net(average, images).argmax(1)  # the average is right about everything
+    clients = [{**client, "head.bias": torch.tensor([-9.0, 9.0, 0.0])} for client in clients]
+    shared, better = akt.distilled(net, average, clients, images, held_out, epochs=60, seed=0)
+    assert not better
+    assert all(torch.equal(shared[name], average[name]) for name in average)
+
+
+def test_akt_moves_towards_the_clients_and_is_kept_when_that_validates_better(distillation):
+    net, average, clients, images, _ = distillation
+    clients = [{**client, "head.bias": torch.tensor([-9.0, 9.0, 0.0])} for client in clients]
+    wanted = net(clients[0], images)
+    shared, better = akt.distilled(net, average, clients, images, (images, wanted.argmax(1)), epochs=60, seed=0)
+    assert better
+    before, after = (float(akt.symmetric_kl(net(state, images), wanted)) for state in (average, shared))
+    assert after < before
+
+
+def test_a_proxy_that_does_not_fit_is_refused(pictures, tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "features.npz", features=rng.standard_normal((8, 4)), labels=np.arange(8) % 2)
+    np.savez(tmp_path / "strange.npz", images=np.zeros((8, 8, 8, 3), np.uint8), labels=np.arange(8) % 2 + 70)
+    for name, message in (("features.npz", "no images"), ("strange.npz", "not among")):
+        with pytest.raises(gf.GramfoldError, match=message):
+            gf.run(replace(SMALL, proxy=str(tmp_path / name)), pictures)
+
+
+def test_features_are_refused(federation):
+    with pytest.raises(gf.GramfoldError, match="on images"):
+        gf.run(SMALL, federation)
