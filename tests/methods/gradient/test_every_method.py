@@ -46,6 +46,29 @@ class TestOnFeatures:
 
 
 @pytest.mark.parametrize("kind", ON_FEATURES)
+def test_tensors_on_a_device_give_what_arrays_give(kind, federation):
+    """As with a GPU, only that the device is the processor."""
+    arrays, tensors = (gf.run(quick(kind), federation, device=device) for device in ("cpu", "cpu:0"))
+    for name in arrays.heads:
+        assert distance(arrays.heads[name], tensors.heads[name]) < FLOAT32
+
+
+def test_a_diverged_network_is_scored_and_not_chosen(federation):
+    result = gf.run(quick(gf.FedAvg, lr=1e30), federation)
+    assert np.isfinite(result.heads["0"].scores(federation.clients[0].test().inputs)).all()
+    assert result.calibration_error is not None
+
+
+def test_images_reach_convolutions_contiguous():
+    """Channels-last images crash some processors in oneDNN's strided 1x1 convolutions (uxlfoundation/oneDNN#6035)."""
+    import torch
+
+    from gramfold.networks.layers import Pixels
+
+    assert Pixels()(torch.zeros(2, 8, 8, 3, dtype=torch.uint8)).is_contiguous()
+
+
+@pytest.mark.parametrize("kind", ON_FEATURES)
 def test_it_runs_on_images_with_a_small_cnn(kind, pictures):
     alone = gf.run(quick(kind, model="cnn:4", rounds=0 if kind is gf.LocalSGD else 2), pictures)
     assert set(alone.heads) == {client.name for client in pictures}
