@@ -9,8 +9,7 @@ class Pixels(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = x.to(torch.float32) / 255 if x.dtype == torch.uint8 else x
-        # contiguous: on channels-last images oneDNN's strided 1x1 convolution writes past its memory (uxlfoundation/oneDNN#6035)
-        return (x.movedim(-1, -3).contiguous() - 0.5) / 0.25
+        return (x.movedim(-1, -3) - 0.5) / 0.25
 
 
 class UnitLength(nn.Module):

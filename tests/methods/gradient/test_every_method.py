@@ -59,15 +59,6 @@ def test_a_diverged_network_is_scored_and_not_chosen(federation):
     assert result.calibration_error is not None
 
 
-def test_images_reach_convolutions_contiguous():
-    """Channels-last images crash some processors in oneDNN's strided 1x1 convolutions (uxlfoundation/oneDNN#6035)."""
-    import torch
-
-    from gramfold.networks.layers import Pixels
-
-    assert Pixels()(torch.zeros(2, 8, 8, 3, dtype=torch.uint8)).is_contiguous()
-
-
 @pytest.mark.parametrize("kind", ON_FEATURES)
 def test_it_runs_on_images_with_a_small_cnn(kind, pictures):
     alone = gf.run(quick(kind, model="cnn:4", rounds=0 if kind is gf.LocalSGD else 2), pictures)
