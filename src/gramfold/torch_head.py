@@ -47,7 +47,8 @@ class TorchHead(Head):
         state = {name: torch.as_tensor(tensor, device=x.device) for name, tensor in self.state.items()}
         with torch.no_grad():
             parts = [model(state, model.prepare(x[i : i + BATCH], state)) for i in range(0, max(len(x), 1), BATCH)]
-        logits = torch.cat(parts)
+        # a network that diverged knows nothing, and says so by scoring all classes alike
+        logits = torch.cat(parts).nan_to_num(nan=0.0, posinf=1e30, neginf=-1e30)
         return logits if arrays.is_torch(rows) else logits.cpu().numpy()
 
     def _rows(self, inputs: Array) -> Array:

@@ -87,7 +87,7 @@ class _Simulation:
     ) -> None:
         self.method, self.federation, self.state = method, federation, state
         self.device, self.progress, self.saved = device, progress, saved
-        self.workers = Workers(cpu_count() if device == "cpu" else 1, progress)
+        self.workers = Workers(cpu_count() if device == "cpu" and method.threaded else 1, progress)
         self.workers.seconds |= state.seconds
         self._loaded: dict[str, Samples] = {}
         self._kept: dict[str, Any] = {}

@@ -27,6 +27,18 @@ class Adapter(nn.Module):
         return x + mixed
 
 
+class Thinned(nn.Conv2d):
+    """A 1x1 convolution with a stride, as a plain one on every stride-th pixel: oneDNN's strided one writes past its memory on
+    few channels, and crashes or hangs (uxlfoundation/oneDNN#6035)."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__(inputs, outputs, 1, bias=False)
+        self._step = stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x[..., :: self._step, :: self._step])
+
+
 class Block(nn.Module):
     """Two 3x3 convolutions, each followed by an adapter and normalisation, around a shortcut."""
 
@@ -40,7 +52,7 @@ class Block(nn.Module):
         self.bn2 = nn.BatchNorm2d(outputs)
         self.downsample = nn.Sequential()
         if stride != 1 or inputs != outputs:
-            self.downsample = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+            self.downsample = nn.Sequential(Thinned(inputs, outputs, stride), nn.BatchNorm2d(outputs))
 
     def forward(self, x: Tensor) -> Tensor:
         z = torch.relu(self.bn1(self.adapter1(self.conv1(x))))

@@ -46,6 +46,20 @@ class TestOnFeatures:
 
 
 @pytest.mark.parametrize("kind", ON_FEATURES)
+def test_tensors_on_a_device_give_what_arrays_give(kind, federation):
+    """As with a GPU, only that the device is the processor."""
+    arrays, tensors = (gf.run(quick(kind), federation, device=device) for device in ("cpu", "cpu:0"))
+    for name in arrays.heads:
+        assert distance(arrays.heads[name], tensors.heads[name]) < FLOAT32
+
+
+def test_a_diverged_network_is_scored_and_not_chosen(federation):
+    result = gf.run(quick(gf.FedAvg, lr=1e30), federation)
+    assert np.isfinite(result.heads["0"].scores(federation.clients[0].test().inputs)).all()
+    assert result.calibration_error is not None
+
+
+@pytest.mark.parametrize("kind", ON_FEATURES)
 def test_it_runs_on_images_with_a_small_cnn(kind, pictures):
     alone = gf.run(quick(kind, model="cnn:4", rounds=0 if kind is gf.LocalSGD else 2), pictures)
     assert set(alone.heads) == {client.name for client in pictures}

@@ -15,6 +15,7 @@ from gramfold import networks
 from gramfold.methods import ClientData
 from gramfold.methods.gradient import akt
 from gramfold.methods.gradient.hda import alignment, class_means
+from gramfold.networks.resnet import Thinned
 
 SMALL = gf.HeartPFL(model="resnet:4x1", lr=0.05, rounds=2, epochs=1, participation=1.0)
 
@@ -38,6 +39,12 @@ def test_adapters_start_as_the_identity_to_within_their_tiny_weights():
     )
     a, b = (net(net.initial, x, "base") for net in (plain, adapted))
     torch.testing.assert_close(a, b, rtol=0.01, atol=0.01)
+
+
+def test_shortcuts_are_the_usual_strided_convolutions_by_another_way():
+    """Strided 1x1 convolutions of few channels crash some processors (uxlfoundation/oneDNN#6035)."""
+    thinned, x = Thinned(3, 5, 2), torch.rand(2, 3, 9, 9)
+    torch.testing.assert_close(thinned(x), torch.nn.functional.conv2d(x, thinned.weight, stride=2))
 
 
 def test_pretrained_weights_load_by_their_usual_names_and_wrong_ones_are_refused(tmp_path):

@@ -95,4 +95,5 @@ def fisher_traces(method: Gradient, cohort: "Cohort", state: State) -> list[floa
     for batch in cohort.batches(1, "fisher"):
         m = len(batch.x)
         total[:m] += (over_clients(cut(state, m), batch.x, batch.y) * (batch.weight > 0)).sum(1)
-    return [float(value) / n for value, n in zip(total, cohort.sizes, strict=True)]
+    # a client whose samples are all certain still counts for something, so that a round of such clients has a mean
+    return [max(float(value) / n, 1e-12) for value, n in zip(total, cohort.sizes, strict=True)]
