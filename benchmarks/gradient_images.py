@@ -47,7 +47,14 @@ def split_off_proxy(path: str, out: Path) -> tuple[Dataset, str]:
 def make(name: str, given: argparse.Namespace, proxy: str) -> Method:
     shared: dict[str, Any] = {"rounds": given.rounds, "sweep_rounds": given.sweep_rounds, "epochs": given.epochs}
     if name in HEART:
-        own = {"model": given.resnet, "freeze": False, "batch_size": 32, "lr": given.heart_lr, "proxy": proxy, **HEART[name]}
+        own = {
+            "model": given.resnet,
+            "freeze": False,
+            "batch_size": 32,
+            "lr": given.heart_lr or None,
+            "proxy": proxy,
+            **HEART[name],
+        }
         return gf.HeartPFL(**{**shared, **own})
     batched = True if given.device != "cpu" else None
     if name == "local-sgd":
@@ -83,6 +90,9 @@ if __name__ == "__main__":
     parser.add_argument("--cnn", default="cnn:32")
     parser.add_argument("--resnet", default="resnet:16x1")
     parser.add_argument(
-        "--heart-lr", type=float, default=0.05, help="of HEART-PFL and its ablations, so that they differ in nothing else"
+        "--heart-lr",
+        type=float,
+        default=0.05,
+        help="for HEART-PFL and its ablations, which then differ in nothing else; 0: swept",
     )
     main(parser.parse_args())

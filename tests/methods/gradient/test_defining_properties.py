@@ -67,6 +67,11 @@ def test_fine_tuning_starts_from_the_shared_model_and_lowers_the_clients_own_los
         assert losses[1] < losses[0]
 
 
+def test_fine_tuning_is_not_stopped_by_a_schedule_that_has_run_out(federation):
+    plain, tuned = (gf.run(quick(kind, schedule="cosine"), federation) for kind in (gf.FedAvg, gf.FedAvgFT))
+    assert distance(plain.heads["0"], tuned.heads["0"]) > 0.01
+
+
 def test_ditto_without_its_term_is_local_training_and_with_a_strong_one_the_shared_model(federation):
     ditto = quick(gf.Ditto, standardize=False, lam=0.0)
     result = gf.run(ditto, federation)

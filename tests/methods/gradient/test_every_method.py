@@ -17,8 +17,9 @@ class TestOnFeatures:
         result = gf.run(quick(kind), federation)
         assert result.mean_accuracy > 0.5, "four classes: chance is 0.25"
 
-    def test_clients_side_by_side_train_as_they_would_alone(self, kind, federation):
-        together, alone = (gf.run(quick(kind, batched=batched), federation) for batched in (True, False))
+    @pytest.mark.parametrize("model", [None, "mlp:8"])
+    def test_clients_side_by_side_train_as_they_would_alone(self, kind, model, federation):
+        together, alone = (gf.run(quick(kind, batched=batched, model=model), federation) for batched in (True, False))
         for name in together.heads:
             assert distance(together.heads[name], alone.heads[name]) < FLOAT32
 

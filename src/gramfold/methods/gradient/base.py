@@ -77,7 +77,8 @@ class Gradient(Method):
         return Optimizer(self.optimizer, self.momentum, self.weight_decay)
 
     def rate(self, round_number: int) -> float:
-        """The learning rate of a round."""
+        """The learning rate of a round; after the last one, for models that clients train for themselves, that of the first."""
+        round_number = round_number if round_number < self.rounds else 0
         lr = self.lr if self.lr is not None else LEARNING_RATES[len(LEARNING_RATES) // 2]
         kind, _, factor = self.schedule.partition(":")
         try:
@@ -106,11 +107,9 @@ class Gradient(Method):
 
         return loss
 
-    def train(self, cohort: "Cohort", start: State, epochs: int | None = None, purpose: str = "train") -> State:
+    def train(self, cohort: "Cohort", start: State) -> State:
         """Local training on this method's objective."""
-        return cohort.descend(
-            self.objective(cohort), start, {}, epochs=epochs or self.epochs, optimizer=self.steps, purpose=purpose
-        )
+        return cohort.descend(self.objective(cohort), start, {}, epochs=self.epochs, optimizer=self.steps)
 
     # --- the protocol ---
 
