@@ -46,7 +46,7 @@ def run_cell(cell: str, method: Any, federation: gf.Federation, out: Path, devic
         method, federation, device=device, keep_heads=False, evaluate_every=max(1, method.rounds // 10),
         checkpoint=out / "checkpoints" / cell_path(out, cell).stem,
     )  # fmt: skip
-    figures = {"cell": cell, "wall_seconds": time.perf_counter() - begun, **result.to_dict()}
+    figures = {"cell": cell, "client_count": len(federation), "wall_seconds": time.perf_counter() - begun, **result.to_dict()}
     path = cell_path(out, cell)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(figures))
@@ -58,7 +58,7 @@ def markdown(results: Sequence[dict[str, Any]]) -> str:
     rows = ["| method | accuracy % | worst 10 % | shared model % | rounds | up / client | down / client | seconds | chosen |",
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"]  # fmt: skip
     for result in results:
-        clients = len(result["clients"])
+        clients = result["client_count"]
         trained = sum(seconds for phase, seconds in result["seconds"].items() if phase != "evaluate")
         chosen = ", ".join(f"{key} {value:.3g}" for key, value in result["chosen"].items() if key != "validation_accuracy")
         cells = [

@@ -56,7 +56,7 @@ def run(
 ) -> None:
     """Run methods over one data set cut into clients, and compare them.
 
-    Without options: scikit-learn's digits, 20 clients, a strongly skewed Dirichlet cut, every method.
+    Without options: scikit-learn's digits, 20 clients, a strongly skewed Dirichlet cut, every analytic method.
     """
     chosen = _methods(methods, features, settings or [])
     _check_outputs(out, OUTPUTS)
