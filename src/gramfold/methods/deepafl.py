@@ -13,7 +13,7 @@ Where e w' vanishes g keeps it finite, so a singular system is no trouble.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -101,7 +101,13 @@ class DeepAFL(PACE):
         return Packet({**known, "weights": factor.solve(total.cross)}, {**meta, "stage": "layer"}, known=frozenset(known))
 
     def personalize(self, client: ClientData, broadcast: Packet) -> Head:
-        return super().personalize(client, broadcast) if self.personal else self.global_head(broadcast)
+        if not self.personal:
+            return self.global_head(broadcast)
+        head = super().personalize(client, broadcast)
+        if self.depth == 0 or FOLDED not in client.memory:
+            return head
+        # the layers have seen the sample's label, and cannot be left out with it: such an estimate would be too good
+        return replace(head, chosen={key: value for key, value in head.chosen.items() if "leave_one_out" not in key})
 
     def global_head(self, broadcast: Packet) -> Head:
         return super().global_head(broadcast) if self.personal else self.shared_head(broadcast, broadcast["weights"])
