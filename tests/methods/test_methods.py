@@ -39,6 +39,27 @@ def test_hyperparameters_that_cannot_be_are_refused(name, parameter, value):
         make_method(name, **{parameter: value})
 
 
+@pytest.mark.parametrize(
+    ("name", "parameter", "value", "words"),
+    [
+        ("apfl", "lam", "x", "a number or none"),
+        ("pace", "weights", 3, "a list of 3 numbers or none"),
+        ("pace", "weights", [1.0, 2.0], "a list of 3 numbers or none"),
+        ("pace", "beta", True, "a number or none"),
+        ("fedavg", "rounds", 2.5, "a whole number"),
+        ("fedavg", "lr", "banana", "a number or none"),
+        ("deepafl", "personal", 1, "true or false"),
+    ],
+)
+def test_values_of_the_wrong_kind_are_refused_in_words(name, parameter, value, words):
+    with pytest.raises(gf.GramfoldError, match=f"{name}'s {parameter} must be {words}"):
+        make_method(name, **{parameter: value})
+
+
+def test_whole_numbers_are_numbers_and_lists_tuples():
+    assert make_method("pace", beta=1, weights=[14, 0.02, 6]).weights == (14, 0.02, 6)
+
+
 def test_fedhip_personalises_at_the_client_or_the_server():
     with pytest.raises(gf.GramfoldError, match="'client' or 'server', not 'moon'"):
         gf.FedHiP(at="moon")

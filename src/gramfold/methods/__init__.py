@@ -1,6 +1,8 @@
 """The methods, by the names they have on the command line."""
 
-from typing import Any
+from dataclasses import fields
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 from gramfold.errors import GramfoldError
 from gramfold.methods.afl import AFL
@@ -33,19 +35,42 @@ METHODS: dict[str, type[Method]] = {method.name: method for method in (*ANALYTIC
 
 
 def make_method(name: str, **parameters: Any) -> Method:
-    """The method of that name.
+    """The method of that name, its parameters checked.
 
     >>> make_method("afl", beta=1.0)
     AFL(features='bias+linear', beta=1.0)
     """
     if name not in METHODS:
         raise GramfoldError(f"unknown method {name!r}; known: {', '.join(METHODS)}")
-    try:
-        return METHODS[name](**parameters)
-    except TypeError:
-        known = ", ".join(METHODS[name].__dataclass_fields__)
-        wrong = ", ".join(set(parameters) - set(METHODS[name].__dataclass_fields__))
-        raise GramfoldError(f"method {name!r} has no parameter {wrong}; it has: {known}") from None
+    known = {field.name: field.type for field in fields(METHODS[name])}
+    given = {}
+    for key, value in parameters.items():
+        if key not in known:
+            raise GramfoldError(f"method {name!r} has no parameter {key}; it has: {', '.join(known)}")
+        given[key] = tuple(value) if isinstance(value, list) else value
+        if not _fits(given[key], known[key]):
+            raise GramfoldError(f"{name}'s {key} must be {_in_words(known[key])}, got {value!r}")
+    return METHODS[name](**given)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of an annotated type; whole numbers are numbers, True and False are not."""
+    if get_origin(kind) in (Union, UnionType):
+        return any(_fits(value, option) for option in get_args(kind))
+    if get_origin(kind) is tuple:
+        return isinstance(value, tuple) and len(value) == len(get_args(kind)) and all(map(_fits, value, get_args(kind)))
+    if kind in (float, int):
+        return isinstance(value, (int, float) if kind is float else int) and not isinstance(value, bool)
+    return isinstance(value, kind if isinstance(kind, type) else object)
+
+
+def _in_words(kind: Any) -> str:
+    if get_origin(kind) in (Union, UnionType):
+        return " or ".join(_in_words(option) for option in get_args(kind))
+    if get_origin(kind) is tuple:
+        return f"a list of {len(get_args(kind))} numbers"
+    words = {float: "a number", int: "a whole number", str: "a text", bool: "true or false", type(None): "none"}
+    return words.get(kind, getattr(kind, "__name__", str(kind)))
 
 
 __all__ = [
