@@ -237,8 +237,9 @@ class _Simulation:
             chosen={**state.tuned, **state.broadcast.meta.get("chosen", {})},
             history=state.history,
         )
-        if state.history:  # the last round's figure is the final one
-            last = {**state.history[-1], "mean_accuracy": result.mean_accuracy}
+        if state.history:  # after the last round come the final broadcast and the final models
+            final = {"mean_accuracy": result.mean_accuracy, "downlink_bytes": result.downlink_bytes}
+            last = {**state.history[-1], **final}
             result = replace(result, history=[*state.history[:-1], last])
         return result
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.report.text import duration
+from gramfold.report.text import duration, size
 
 WIDTH, LEFT, RIGHT = 760, 120, 50
 MOST_DOTS = 600
@@ -98,18 +98,22 @@ def round_curves(methods: Sequence[Mapping[str, Any]]) -> str:
     ]
     if not any(len(entries) > 1 for _, _, entries in tested):
         return ""
-    axes: list[tuple[str, bool, Callable[[Mapping[str, Any], int], float]]] = [
-        ("rounds", False, lambda entry, _: float(entry["round"])),
-        ("seconds", True, lambda entry, _: float(entry["seconds"])),
-        ("bytes sent and received per client", True, lambda e, n: float(e["uplink_bytes"] + e["downlink_bytes"]) / max(n, 1)),
+    axes: list[tuple[str, Callable[[float], str] | None, Callable[[Mapping[str, Any], int], float]]] = [
+        ("rounds", None, lambda entry, _: float(entry["round"])),
+        ("time", duration, lambda entry, _: float(entry["seconds"])),
+        ("bytes sent and received per client", size, lambda e, n: float(e["uplink_bytes"] + e["downlink_bytes"]) / max(n, 1)),
     ]
     return "".join(
-        _curves(label, logarithmic, [(name, [(at(e, n), e["mean_accuracy"]) for e in entries]) for name, n, entries in tested])
-        for label, logarithmic, at in axes
+        _curves(label, in_words, [(name, [(at(e, n), e["mean_accuracy"]) for e in entries]) for name, n, entries in tested])
+        for label, in_words, at in axes
     )
 
 
-def _curves(label: str, logarithmic: bool, lines: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> str:
+def _curves(
+    label: str, in_words: Callable[[float], str] | None, lines: Sequence[tuple[str, Sequence[tuple[float, float]]]]
+) -> str:
+    """One chart; an axis whose ends are put in words is logarithmic."""
+    logarithmic = in_words is not None
     height, top, bottom, right = 260, 14, 220, 130
     place = (lambda value: float(np.log10(max(value, 1e-6)))) if logarithmic else float
     shown = [(name, points) for name, points in lines if points]
@@ -129,7 +133,7 @@ def _curves(label: str, logarithmic: bool, lines: Sequence[tuple[str, Sequence[t
         body.append(_text(LEFT - 8, y + 4, f"{100 * tick:.0f} %", "end", "axis"))
     for value, anchor in ((low, "start"), (low + span, "end")):
         x = LEFT + (value - low) / span * (WIDTH - LEFT - right)
-        body.append(_text(x, bottom + 16, f"{10**value if logarithmic else value:.3g}", anchor, "axis"))
+        body.append(_text(x, bottom + 16, in_words(10**value) if in_words else f"{value:.0f}", anchor, "axis"))
     ends = np.array([at(*points[-1])[1] for _, points in shown])
     for i, (rank, (name, points)) in enumerate(zip(np.argsort(np.argsort(ends)), shown, strict=True)):
         colour = f"hsl({int(360 * i / len(shown))} 60% 45%)"
