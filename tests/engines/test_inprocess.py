@@ -96,7 +96,7 @@ def test_the_outcome_does_not_depend_on_threads(method, blobs, federation, monke
     for name in alone.heads:
         scores = [result.heads[name].scores(blobs[0]) for result in results]
         finite = np.isfinite(scores[0])
-        # one round: sums in another order, well-conditioned systems; each further round starts from the rounding of the one before
+        # one round: sums in another order, well-conditioned systems; a further round starts from the rounding of the one before
         assert relative(scores[1][finite], scores[0][finite]) < (1e-12 if method.rounds <= 1 else 1e-9)
         np.testing.assert_array_equal(scores[2], scores[1])
         assert three.clients[name].chosen == again.clients[name].chosen
