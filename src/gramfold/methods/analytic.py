@@ -46,6 +46,11 @@ def target_rows(train: Samples, broadcast: Packet, like: Array) -> Array:
     return arrays.one_hot(train.targets, len(broadcast.meta["labels"]), like)
 
 
+def factor_of(broadcast: Packet) -> Factor:
+    """The factor of the pooled system that a broadcast brings."""
+    return Factor(broadcast["factor"], broadcast.meta["fallback"])
+
+
 def extend(broadcast: Packet, parts: Mapping[str, Array], meta: Mapping[str, Any] | None = None, triangular: str = "") -> Packet:
     """The broadcast with other arrays and more metadata."""
     return Packet(parts, {**broadcast.meta, **(meta or {})}, frozenset(filter(None, [triangular])))

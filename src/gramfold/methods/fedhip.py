@@ -17,7 +17,7 @@ import numpy as np
 from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head, Stream
-from gramfold.methods.analytic import FOLDED, Analytic, described_map, extend, labels_of, solve_pooled, target_rows
+from gramfold.methods.analytic import FOLDED, Analytic, described_map, extend, factor_of, labels_of, solve_pooled, target_rows
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.selection import Candidate, choose, is_classification
 from gramfold.moments import Moments
@@ -60,7 +60,7 @@ class FedHiP(Analytic):
     def reply(self, upload: Moments, broadcast: Packet) -> Packet:
         if self.at == "client":
             return broadcast
-        factor, weights = _factor(broadcast), broadcast["weights"]
+        factor, weights = factor_of(broadcast), broadcast["weights"]
         rows, targets = upload.factor()
         alpha = self.alpha
         if alpha is None:
@@ -75,7 +75,7 @@ class FedHiP(Analytic):
             return Head([Stream(phi, broadcast["personal"])], labels_of(broadcast), method=self.name, chosen=chosen)
         rows = phi(client.train.inputs)
         targets = target_rows(client.train, broadcast, rows)
-        factor, weights, alpha = _factor(broadcast), broadcast["weights"], self.alpha
+        factor, weights, alpha = factor_of(broadcast), broadcast["weights"], self.alpha
         if alpha is None:
             blend = _Blend(factor, weights, rows, targets, folded=FOLDED in client.memory)
             chosen |= choose(blend.left_out_scores(targets), targets, is_classification(broadcast.meta))
@@ -87,19 +87,16 @@ class FedHiP(Analytic):
         return self.shared_head(broadcast, broadcast["weights"])
 
 
-def _factor(broadcast: Packet) -> Factor:
-    return Factor(broadcast["factor"], broadcast.meta["fallback"])
-
-
 class _Blend:
     """Leave-one-out for every alpha at once.
 
     Without the client the system is B = A - F'F with solution W0. In the kernel K = F B^-1 F' the blend is ridge on the
     residuals r = Y - F W0 with penalty t = 1/(1 + alpha). From A's side: F A^-1 F' = E diag(w) E' gives K = E diag(w/(1-w)) E'
-    and r = (I - F A^-1 F')^-1 (Y - F W). A client that is not folded into A has B = A.
+    and r = (I - F A^-1 F')^-1 (Y - F W). A client that is not folded into A has B = A, and t = 1/alpha.
     """
 
     def __init__(self, factor: Factor, weights: Array, rows: Array, targets: Array, folded: bool = True) -> None:
+        self.folded = folded
         self.target_squares = float((targets**2).sum())
         own = Kernel.of(factor.half_solve(rows.T).T)
         # a client that is the whole federation, without a penalty, leaves nothing behind: 1 - w = 0
@@ -109,7 +106,7 @@ class _Blend:
 
     def left_out_scores(self, targets: Array) -> Iterator[Candidate]:
         for alpha in map(float, ALPHAS):
-            yield {"alpha": alpha}, targets - self.kernel.left_out_residuals(self.residuals, 1.0 / (1.0 + alpha))
+            yield {"alpha": alpha}, targets - self.kernel.left_out_residuals(self.residuals, 1.0 / (self.folded + alpha))
 
     def choose_rotated(self, n: int, target_squares: float) -> float:
         """The same by GCV, for rows that are a rotation of n samples: what a server that holds only moments can do."""

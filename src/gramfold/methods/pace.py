@@ -33,6 +33,7 @@ from gramfold.methods.analytic import (
     described_map,
     draw_map,
     extend,
+    factor_of,
     labels_of,
     solve_pooled,
     target_rows,
@@ -44,7 +45,6 @@ from gramfold.moments import Moments
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.dual import ridge_from_rows, ridge_with_left_out
 from gramfold.solve.leave_one_out import Kernel, left_out_residuals, leverages, mean_leverage
-from gramfold.solve.ridge import Factor
 from gramfold.solve.softmax import fit_weights
 from gramfold.wire import Packet
 
@@ -126,7 +126,7 @@ class PACE(Analytic):
         if self.regime != "moments" or upload.n >= upload.dim:
             return broadcast
         rows, _ = upload.factor()
-        half = _factor(broadcast).half_solve(rows.T)
+        half = factor_of(broadcast).half_solve(rows.T)
         kept = {key: value for key, value in broadcast.arrays.items() if key != "factor"}
         return extend(broadcast, {**kept, "hat": arrays.gram(half)}, triangular="hat")
 
@@ -231,10 +231,6 @@ def _discriminant(broadcast: Packet) -> Discriminant:
     return Discriminant(*(arrays.to_numpy(broadcast[key]) for key in ("mean", "axes", "centroids")))
 
 
-def _factor(broadcast: Packet) -> Factor:
-    return Factor(broadcast["factor"], broadcast.meta["fallback"])
-
-
 def _leverages(rows: Array, client: ClientData, broadcast: Packet) -> Array:
     """h_i = f_i'(S + beta I)^-1 f_i, from whatever the server sent."""
     if "hat" in broadcast.arrays:
@@ -244,4 +240,4 @@ def _leverages(rows: Array, client: ClientData, broadcast: Packet) -> Array:
         return ((rotation @ hat) * rotation).sum(1)
     if "sketch" in broadcast.arrays:
         return ((rows @ broadcast["sketch"]) ** 2).sum(1)
-    return leverages(_factor(broadcast), rows)
+    return leverages(factor_of(broadcast), rows)
