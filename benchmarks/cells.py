@@ -36,7 +36,7 @@ def run_cells(module: str, cells: Sequence[str], arguments: Sequence[str], out: 
 
 
 def cell_path(out: Path, cell: str) -> Path:
-    return out / f"{cell.replace('/', '_').replace(':', '')}.json"
+    return out / f"{cell.replace('/', '_').replace(':', '').replace(' ', '-')}.json"
 
 
 def run_cell(cell: str, method: Any, federation: gf.Federation, out: Path, device: str) -> None:

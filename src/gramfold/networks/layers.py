@@ -12,6 +12,33 @@ class Pixels(nn.Module):
         return (x.movedim(-1, -3) - 0.5) / 0.25
 
 
+MOMENTUM = 0.1
+"""What a batch counts for in the running statistics."""
+
+
+class Norm(nn.BatchNorm2d):
+    """Batch normalisation as a function: in training its samples weigh as `share` says (padding nothing), and the running
+    statistics come out as `fresh` instead of being written in place, so that clients can be trained side by side."""
+
+    share: Tensor
+    fresh: dict[str, Tensor]
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training:
+            return super().forward(x)
+        known: dict[str, Tensor] = {key: getattr(self, key) for key in ("running_mean", "running_var")}
+        mean = self.share @ x.mean((-2, -1))
+        variance = self.share @ (x - mean[:, None, None]).square().mean((-2, -1))
+        largest = self.share.max()
+        pixels = x.shape[-2] * x.shape[-1] / largest
+        alone = largest == 1  # a batch of one has no statistics of its own
+        found = {"running_mean": mean, "running_var": variance * (pixels / (pixels - 1).clamp(min=1))}
+        self.fresh = {key: torch.where(alone, old, torch.lerp(old, found[key].detach(), MOMENTUM)) for key, old in known.items()}
+        mean, variance = (torch.where(alone, known[key], own) for key, own in zip(known, (mean, variance), strict=True))
+        scale = self.weight * (variance + self.eps).rsqrt()
+        return x * scale[:, None, None] + (self.bias - mean * scale)[:, None, None]
+
+
 class UnitLength(nn.Module):
     """Rows scaled to length one."""
 

@@ -14,7 +14,7 @@ from torch.func import functional_call
 
 from gramfold import seeds
 from gramfold.errors import GramfoldError
-from gramfold.networks.layers import Pixels, UnitLength, convolutions
+from gramfold.networks.layers import Norm, Pixels, UnitLength, convolutions
 from gramfold.networks.resnet import Adapter, ResNet
 
 State = dict[str, Tensor]
@@ -63,6 +63,12 @@ class Network:
             trained = {name: tensor for name, tensor in trained.items() if not _is_frozen(name)}
         self.initial: State = trained
         self.buffers: State = {name: t for name, t in self._module.named_buffers() if not name.endswith("num_batches_tracked")}
+        self._norms = {name: module for name, module in self._module.named_modules() if isinstance(module, Norm)}
+        self._adapters = [module for module in self._module.modules() if isinstance(module, Adapter)]
+        if self._adapters:
+            self(self.initial, torch.zeros(1, *shape, device=device))
+        self.noise = sum(adapter.entries for adapter in self._adapters)
+        """How many random numbers dropout takes for a sample."""
 
     @property
     def numbers(self) -> int:
@@ -84,12 +90,19 @@ class Network:
         self._module.train(train)
         return functional_call(self._module, dict(state), (x, part))
 
-    def reseed(self, seed: int, name: str) -> None:
-        """Let dropout draw from the stream of that name."""
-        drawn = int(seeds.generator(seed, name).integers(2**62))
-        for module in self._module.modules():
-            if isinstance(module, Adapter):
-                module.generator = torch.Generator(self._device).manual_seed(drawn)
+    def normalizing(
+        self, state: Mapping[str, Tensor], x: Tensor, part: str, share: Tensor, noise: Tensor | None = None
+    ) -> tuple[Any, State]:
+        """The same in training, for networks that normalise by batch and drop out: each sample's `share` in the statistics and
+        its `noise` are given; the running statistics afterwards come out beside the outputs."""
+        for norm in self._norms.values():
+            norm.share = share
+        start = 0
+        for adapter in self._adapters:
+            adapter.noise = None if noise is None else noise[:, start : start + adapter.entries]
+            start += adapter.entries
+        out = self(state, x, part, train=True)
+        return out, {f"{name}.{key}": value for name, norm in self._norms.items() for key, value in norm.fresh.items()}
 
     def full_state(self, state: Mapping[str, Tensor]) -> State:
         """All weights, the frozen ones included: what a file must hold to need nothing else."""

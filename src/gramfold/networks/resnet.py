@@ -3,26 +3,27 @@
 import torch
 from torch import Tensor, nn
 
-from gramfold.networks.layers import Pixels
+from gramfold.networks.layers import Norm, Pixels
 
 DROPPED = 0.3
 
 
 class Adapter(nn.Module):
-    """a(x) = x + Conv1x1(Dropout(BN(x))). Dropout has a generator of its own, so that clients trained side by side stay
-    reproducible."""
+    """a(x) = x + Conv1x1(Dropout(BN(x))). What dropout drops is told by `noise`, uniform numbers in [0, 1) for every entry of
+    x: they come from outside, since clients trained side by side have random numbers of their own."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.norm = nn.BatchNorm2d(width)
+        self.norm = Norm(width)
         self.mix = nn.Conv2d(width, width, 1, bias=False)
-        self.generator: torch.Generator | None = None
+        self.noise: Tensor | None = None
+        self.entries = 0
 
     def forward(self, x: Tensor) -> Tensor:
         z = self.norm(x)
-        if self.training:
-            kept = torch.rand(z.shape, generator=self.generator, device=z.device) >= DROPPED
-            z = z * kept / (1 - DROPPED)
+        self.entries = z[0].numel()
+        if self.training and self.noise is not None:
+            z = z * (self.noise.reshape(z.shape) >= DROPPED) / (1 - DROPPED)
         mixed: Tensor = self.mix(z)
         return x + mixed
 
@@ -46,13 +47,13 @@ class Block(nn.Module):
         super().__init__()
         self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
         self.adapter1 = Adapter(outputs) if adapters else nn.Identity()
-        self.bn1 = nn.BatchNorm2d(outputs)
+        self.bn1 = Norm(outputs)
         self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
         self.adapter2 = Adapter(outputs) if adapters else nn.Identity()
-        self.bn2 = nn.BatchNorm2d(outputs)
+        self.bn2 = Norm(outputs)
         self.downsample = nn.Sequential()
         if stride != 1 or inputs != outputs:
-            self.downsample = nn.Sequential(Thinned(inputs, outputs, stride), nn.BatchNorm2d(outputs))
+            self.downsample = nn.Sequential(Thinned(inputs, outputs, stride), Norm(outputs))
 
     def forward(self, x: Tensor) -> Tensor:
         z = torch.relu(self.bn1(self.adapter1(self.conv1(x))))
@@ -68,7 +69,7 @@ class ResNet(nn.Module):
         self.pixels = Pixels()
         wide = stem == "imagenet"
         self.conv1 = nn.Conv2d(channels, width, 7, 2, 3, bias=False) if wide else nn.Conv2d(channels, width, 3, 1, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(width)
+        self.bn1 = Norm(width)
         self.pool = nn.MaxPool2d(3, 2, 1) if wide else nn.Identity()
         inputs = width
         for stage in range(4):

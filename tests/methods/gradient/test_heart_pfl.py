@@ -15,6 +15,7 @@ from gramfold import networks
 from gramfold.methods import ClientData
 from gramfold.methods.gradient import akt
 from gramfold.methods.gradient.hda import alignment, class_means
+from gramfold.networks.layers import Norm
 from gramfold.networks.resnet import Thinned
 
 SMALL = gf.HeartPFL(model="resnet:4x1", lr=0.05, rounds=2, epochs=1, participation=1.0)
@@ -68,6 +69,47 @@ def test_it_learns_keeps_convolutions_frozen_and_gives_the_same_bits_again(pictu
     for name in first.heads:
         assert distance(first.heads[name], second.heads[name]) == 0
     assert not any("conv" in name for name in first.heads["0"].state), "frozen weights neither train nor travel"
+
+
+@pytest.mark.parametrize("more", [{}, {"adapters": False, "freeze": False, "prox": 0.0}])
+def test_clients_trained_side_by_side_learn_what_each_would_alone(more, pictures):
+    """Padding enters no statistics, and everybody's dropout is their own."""
+    x, y = pictures.clients[0].train()
+    sources = {client.name: (*client.train(), *client.test()) for client in pictures}
+    federation = gf.Federation.from_clients({**sources, "single": (x[:1], y[:1], x[:1], y[:1])}, labels=range(3))
+    loop, batched = (gf.run(replace(SMALL, batch_size=7, batched=given, **more), federation) for given in (False, True))
+    for name in loop.heads:
+        for key, tensor in loop.heads[name].state.items():
+            torch.testing.assert_close(batched.heads[name].state[key], tensor, rtol=1e-3, atol=1e-4)
+
+
+def test_normalisation_in_training_is_the_usual_one():
+    ours, usual = Norm(3), torch.nn.BatchNorm2d(3)
+    x = torch.randn(5, 3, 4, 4, generator=torch.Generator().manual_seed(0)) + 2
+    ours.share = torch.full((5,), 0.2)
+    torch.testing.assert_close(ours(x), usual(x))
+    for key, value in ours.fresh.items():
+        torch.testing.assert_close(value, getattr(usual, key))
+
+
+def test_a_run_stopped_in_the_middle_of_a_round_goes_on_to_the_same_bits(pictures, image_file, tmp_path, monkeypatch):
+    method = replace(SMALL, rounds=3, proxy=image_file)
+    whole, calls, update = gf.run(method, pictures), [], gf.HeartPFL.update
+
+    def stopped(self, cohort, broadcast):
+        calls.append(broadcast.meta["round"])
+        if len(calls) == len(pictures.clients) + 2:
+            raise KeyboardInterrupt
+        return update(self, cohort, broadcast)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gf.HeartPFL, "update", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            gf.run(method, pictures, checkpoint=tmp_path)
+    assert calls[-1] == 1
+    resumed = gf.run(method, pictures, checkpoint=tmp_path)
+    for name in whole.heads:
+        assert distance(whole.heads[name], resumed.heads[name]) == 0
 
 
 def test_a_head_file_holds_the_frozen_weights_too(pictures, tmp_path):
@@ -126,9 +168,9 @@ def test_prototypes_are_class_means_at_the_start_of_the_round(pictures):
     found = SMALL.prototypes(cohort, cohort.spread(cohort.shared))
     x, y = cohort.samples(0)
     z = cohort.net(cohort.shared, x, "stages")
-    for stage, means in zip(z, found, strict=True):
+    for stage, means in zip(z, found.values(), strict=True):
         for c in y.unique():
-            torch.testing.assert_close(means[c], stage[y == c].mean(0), rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(means[0, c], stage[y == c].mean(0), rtol=1e-4, atol=1e-5)
     empty = class_means([torch.ones(2, 3)], torch.tensor([0, 0]), 2)[0]
     assert empty.tolist() == [[1, 1, 1], [0, 0, 0]]
 

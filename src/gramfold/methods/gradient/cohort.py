@@ -19,11 +19,13 @@ Extras = dict[str, Any]
 
 
 class Batch(NamedTuple):
-    """Prepared samples, class codes, and each sample's weight in the mean (padding weighs nothing); one row per client."""
+    """Prepared samples, class codes, each sample's weight in the mean (padding weighs nothing), and random numbers for networks
+    that take some; one row per client."""
 
     x: Tensor
     y: Tensor
     weight: Tensor
+    noise: Tensor
 
 
 Objective = Callable[[State, Extras, Batch], tuple[Tensor, Extras]]
@@ -60,10 +62,6 @@ class Cohort:
     def generator(self, client: ClientData, what: str) -> np.random.Generator:
         """A client's own random numbers for one purpose in this round."""
         return seeds.generator(self._seed, f"{self._stream}/{what}/{client.name}")
-
-    def reseed(self, purpose: str) -> None:
-        """Let the network's dropout draw from this cohort's stream of that name."""
-        self.net.reseed(self._seed, f"{self._stream}/{purpose}/{self.clients[0].name}")
 
     # --- stacked weights ---
 
@@ -103,13 +101,21 @@ class Cohort:
             plan[k, : len(own)] = np.where(own < 0, -1, own + self._starts[k])
         rows_of = torch.from_numpy(plan).to(self.device)
         active = (plan[:, :, 0] >= 0).sum(0)
+        streams = [self._noise(client, purpose) for client in self.clients] if self.net.noise else []
         for t, m in enumerate(active):
             rows = rows_of[:m, t]
+            drawn = [torch.rand(*rows.shape[1:], self.net.noise, generator=own, device=self.device) for own in streams[:m]]
+            noise = torch.stack(drawn) if drawn else self._x.new_empty(*rows.shape, 0)
             if len(self) == 1:
                 rows = rows[rows >= 0][None]
+                noise = noise[:, : rows.shape[1]]
             valid = rows >= 0
             taken = rows.clamp(min=0)
-            yield Batch(self._x[taken], self._y[taken], valid / valid.sum(1, keepdim=True))
+            yield Batch(self._x[taken], self._y[taken], valid / valid.sum(1, keepdim=True), noise)
+
+    def _noise(self, client: ClientData, purpose: str) -> torch.Generator:
+        drawn = int(self.generator(client, f"{purpose}/noise").integers(2**62))
+        return torch.Generator(self.device).manual_seed(drawn)
 
     def _plan(self, k: int, epochs: int, purpose: str, part: float) -> np.ndarray:
         """Row numbers of client k: batches x batch size, -1 where there is none."""
@@ -157,12 +163,12 @@ class Cohort:
             grads, (loss, changed) = torch.func.vmap(torch.func.grad(values, has_aux=True))(state, extras, batch)
             return grads, loss.detach(), changed
         one = {name: tensor[0].detach().requires_grad_() for name, tensor in state.items()}
-        loss, changed = objective(one, _first(extras), Batch(*(part[0] for part in batch)))
+        loss, changed = objective(one, _each(lambda tensor: tensor[0], extras), Batch(*(part[0] for part in batch)))
         found = torch.autograd.grad(loss, list(one.values()), allow_unused=True)
         grads = {
             name: torch.zeros_like(t)[None] if g is None else g[None] for (name, t), g in zip(one.items(), found, strict=True)
         }
-        return grads, loss.detach()[None], {name: value.detach()[None] for name, value in changed.items()}
+        return grads, loss.detach()[None], _each(lambda value: value.detach()[None], changed)
 
     def descend(
         self,
@@ -187,8 +193,7 @@ class Cohort:
             front = cut(state, m)
             grads, _, changed = self.gradient(objective, front, cut(extras, m), batch)
             optimizer.step(front, grads, cut(slots, m), self.lr if lr is None else lr)
-            for name, value in changed.items():
-                extras[name][:m] = value
+            _write(extras, changed, m)
             if project is not None:
                 for tensor in front.values():
                     project(tensor)
@@ -197,11 +202,20 @@ class Cohort:
 
 def cut(tree: Any, m: int) -> Any:
     """The first m clients of stacked tensors: views, so that writing to them writes to the whole."""
-    return {name: cut(value, m) for name, value in tree.items()} if isinstance(tree, dict) else tree[:m]
+    return _each(lambda tensor: tensor[:m], tree)
 
 
-def _first(tree: Any) -> Any:
-    return {name: _first(value) for name, value in tree.items()} if isinstance(tree, dict) else tree[0]
+def _each(function: Callable[[Any], Any], tree: Any) -> Any:
+    return {name: _each(function, value) for name, value in tree.items()} if isinstance(tree, dict) else function(tree)
+
+
+def _write(tree: Any, changed: Any, m: int) -> None:
+    """New values for the first m clients."""
+    for name, value in changed.items():
+        if isinstance(value, dict):
+            _write(tree[name], value, m)
+        else:
+            tree[name][:m] = value
 
 
 def cross_entropy(logits: Tensor, batch: Batch) -> Tensor:

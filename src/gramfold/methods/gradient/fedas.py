@@ -86,7 +86,7 @@ def fisher_traces(method: Gradient, cohort: "Cohort", state: State) -> list[floa
     objective = method.objective(cohort)
 
     def length(state: State, x: Any, y: Any) -> Any:
-        one = Batch(x[None], y[None], torch.ones(1, device=x.device))
+        one = Batch(x[None], y[None], torch.ones(1, device=x.device), x.new_empty(1, 0))
         grads = grad(lambda state: objective(state, {}, one)[0])(state)
         return torch.stack([g.square().sum() for g in grads.values()]).sum()
 

@@ -66,70 +66,77 @@ class HeartPFL(Gradient):
         told = super().begin(task)
         return Packet({**told.arrays, **named(networks.build(told.meta["network"]).buffers)}, told.meta)
 
-    def together(self, broadcast: Packet) -> bool:
-        """Never: running statistics are kept batch by batch, for one client at a time."""
-        return False
-
     # --- the client ---
 
     def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Any]:
         cohort.remember("personal", self._personal(cohort))
         trained = self._descend(cohort, self.objective(cohort), cohort.spread(cohort.shared), "shared")
         if not self._distils(broadcast):
-            return weighted(cohort, trained, [1.0])
-        return [Gathered({cohort.clients[0].name: named({name: tensor[0] for name, tensor in trained.items()})})]
+            return weighted(cohort, trained, [1.0] * len(cohort))
+        return [
+            Gathered({client.name: named({name: tensor[k] for name, tensor in trained.items()})})
+            for k, client in enumerate(cohort.clients)
+        ]
 
     def final(self, cohort: "Cohort", broadcast: Packet) -> State:
         """The personal models; clients never sampled train theirs from the last shared one."""
-        if cohort.knows("personal").all():
-            return cohort.recall("personal", cohort.spread(cohort.shared))
-        return self._personal(cohort)
+        import torch
+
+        known = cohort.knows("personal").to(cohort.device)
+        kept = cohort.recall("personal", cohort.spread(cohort.shared))
+        if known.all():
+            return kept
+        made = self._personal(cohort)
+        return {name: torch.where(known.reshape(-1, *[1] * (t.ndim - 1)), t, made[name]) for name, t in kept.items()}
 
     def _personal(self, cohort: "Cohort") -> State:
         start = cohort.recall("personal", cohort.spread(cohort.shared))
         anchor = {name: cohort.shared[name] for name in cohort.net.initial}
-        return self._descend(cohort, held_near(self._aligned(cohort, start), anchor, 2 * self.prox), start, "personal")
+        prototypes = self.prototypes(cohort, start) if self.hda else None
+        objective = held_near(self.objective(cohort), anchor, 2 * self.prox)
+        return self._descend(cohort, objective, start, "personal", prototypes)
 
-    def objective(self, cohort: "Cohort") -> Any:
-        return self._aligned(cohort, None)
-
-    def _descend(self, cohort: "Cohort", objective: Any, state: State, purpose: str) -> State:
-        """Train what is trained; running statistics are written as batches pass."""
+    def _descend(
+        self, cohort: "Cohort", objective: Any, state: State, purpose: str, prototypes: "dict[str, Tensor] | None" = None
+    ) -> State:
+        """Train what is trained, towards the prototypes if there are any; running statistics change as batches pass."""
         trained = {name: state[name] for name in cohort.net.initial}
-        extras = {"statistics": {name: state[name] for name in cohort.net.buffers}}
-        cohort.reseed(purpose)
+        extras = {"statistics": {name: state[name] for name in cohort.net.buffers}, "prototypes": prototypes or {}}
         cohort.descend(objective, trained, extras, epochs=self.epochs, optimizer=self.steps, purpose=purpose)
         return {**trained, **extras["statistics"]}
 
-    def _aligned(self, cohort: "Cohort", start: State | None) -> Any:
-        """Cross-entropy, plus HDA towards the prototypes of the model that a client starts from."""
+    def objective(self, cohort: "Cohort") -> Any:
+        """Cross-entropy, plus HDA where there are prototypes."""
         from gramfold.methods.gradient.cohort import cross_entropy
         from gramfold.methods.gradient.hda import alignment
 
         net = cohort.net
-        prototypes = self.prototypes(cohort, start) if start is not None and self.hda else None
 
         def loss(state: State, extras: "Extras", batch: "Batch") -> tuple[Any, "Extras"]:
             weights = {**extras["statistics"], **state}
-            # a batch of one has no statistics of its own
-            stages = net(weights, batch.x, "stages", train=len(batch.x) > 1)
+            stages, statistics = net.normalizing(weights, batch.x, "stages", batch.weight, batch.noise if net.noise else None)
             value = cross_entropy(net(weights, stages[-1], "head"), batch)
-            if prototypes is not None:
-                value = value + self.hda * (alignment(stages, prototypes, batch.y) * batch.weight).sum()
-            return value, {}
+            if extras["prototypes"]:
+                aligned = alignment(stages, list(extras["prototypes"].values()), batch.y)
+                value = value + self.hda * (aligned * batch.weight).sum()
+            return value, {"statistics": statistics}
 
         return loss
 
-    def prototypes(self, cohort: "Cohort", start: State) -> "list[Tensor]":
-        """The class means of every stage, over all of a client's samples, under the weights it starts from."""
+    def prototypes(self, cohort: "Cohort", start: State) -> "dict[str, Tensor]":
+        """The class means of every stage, over all of a client's samples, under the weights it starts from; stacked."""
         import torch
 
         from gramfold.methods.gradient.hda import class_means
 
-        (x, y), state = cohort.samples(0), {name: tensor[0] for name, tensor in start.items()}
-        with torch.no_grad():
-            parts = [cohort.net(state, x[i : i + AT_ONCE], "stages") for i in range(0, len(x), AT_ONCE)]
-            return class_means([torch.cat(stage) for stage in zip(*parts, strict=True)], y, cohort.net.description["classes"])
+        found = []
+        for k in range(len(cohort)):
+            (x, y), state = cohort.samples(k), {name: tensor[k] for name, tensor in start.items()}
+            with torch.no_grad():
+                parts = [cohort.net(state, x[i : i + AT_ONCE], "stages") for i in range(0, len(x), AT_ONCE)]
+                stages = [torch.cat(stage) for stage in zip(*parts, strict=True)]
+            found.append(class_means(stages, y, cohort.net.description["classes"]))
+        return {f"stage {number}": torch.stack(stage) for number, stage in enumerate(zip(*found, strict=True), start=1)}
 
     # --- the server ---
 
