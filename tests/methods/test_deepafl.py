@@ -52,7 +52,8 @@ def test_folded_equals_centralised_layer_by_layer():
     omegas, weights = centralised(*blobs(), federation)
     stream = result.global_head.streams[0]
     for t, omega in enumerate(omegas):
-        assert relative(stream.map.arrays[f"omega.{t}"], omega) < 1e-8
+        inner, outer = (stream.map.arrays[f"{which}.{t}"] for which in ("inner", "outer"))
+        assert relative(inner @ outer.T, omega) < 1e-8
     assert relative(stream.weights, weights) < 1e-8
 
 
@@ -108,13 +109,13 @@ def test_layers_travel_once():
     federation, method = cut(3), DeepAFL(**SMALL)
     result = gf.run(method, federation)
     broadcast = result.run.broadcast
-    assert broadcast.known == {"omega.0", "omega.1"}
+    assert broadcast.known == {"inner.0", "outer.0", "inner.1", "outer.1"}
     received = Packet.from_bytes(broadcast.to_bytes())
     assert len(broadcast.to_bytes()) == broadcast.wire_bytes
     assert not received.known & set(received.arrays)
     whole = received.completed({name: broadcast[name] for name in broadcast.known})
     assert set(whole.arrays) == set(broadcast.arrays)
-    with pytest.raises(gf.GramfoldError, match=r"omega\.0"):
+    with pytest.raises(gf.GramfoldError, match=r"inner\.0"):
         received.completed({})
 
 

@@ -1,6 +1,6 @@
-"""A map with learned layers: residual steps Phi + act(Phi B) Omega over a drawn first one, as DeepAFL grows them.
+"""A map with learned layers: residual steps Phi + act(Phi B_t) A_t W_t' over a drawn first one, as DeepAFL grows them.
 
-The B are drawn from the seed; the Omega were solved for and travel with the map.
+The B are drawn from the seed; A and W were solved for and travel with the map. They are as narrow as there are outputs.
 """
 
 import functools
@@ -18,25 +18,28 @@ from gramfold.features.maps import ACTIVATIONS
 
 
 class DeepMap:
-    """Callable on rows: the drawn base, then one residual step for each Omega.
+    """Callable on rows: the drawn base, then one residual step for each layer.
 
-    `description` is {"base": a drawn map's description, "activation": a name}; the arrays are "omega.0", "omega.1", ...
+    `description` is {"base": a drawn map's description, "activation": a name}; the arrays are "inner.0" (A_0), "outer.0" (W_0),
+    "inner.1", ..., all dim x outputs.
     """
 
-    def __init__(self, description: Mapping[str, Any], omegas: Mapping[str, Array]) -> None:
+    def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array]) -> None:
         self.description = dict(description)
         self._base = draw_described(self.description["base"])
         self.inputs, self.dim = self._base.inputs, self._base.dim
-        self.arrays: Mapping[str, Array] = {f"omega.{t}": omegas[f"omega.{t}"] for t in range(len(omegas))}
-        if any(tuple(omega.shape) != (self.dim, self.dim) for omega in self.arrays.values()):
-            raise GramfoldError(f"the layers of a deep map must be {self.dim} x {self.dim}")
-        canonical = json.dumps([self.description, len(self.arrays)], sort_keys=True)
+        self.layers = len(layers) // 2
+        self.arrays: Mapping[str, Array] = {name: layers[name] for t in range(self.layers) for name in layer_names(t)}
+        shapes = {tuple(array.shape) for array in self.arrays.values()}
+        if len(shapes) > 1 or any(len(shape) != 2 or shape[0] != self.dim for shape in shapes):
+            raise GramfoldError(f"the layers of a deep map must be {self.dim} x outputs")
+        canonical = json.dumps([self.description, self.layers], sort_keys=True)
         self.fingerprint = hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim)."""
         rows = self._base(inputs)
-        for t in range(len(self.arrays)):
+        for t in range(self.layers):
             rows = self.step(rows, t)
         return rows
 
@@ -48,7 +51,13 @@ class DeepMap:
 
     def step(self, rows: Array, layer: int) -> Array:
         """Phi_t+1 from Phi_t."""
-        return rows + self.widen(rows, layer) @ like(self.arrays[f"omega.{layer}"], rows)
+        inner, outer = (like(self.arrays[name], rows) for name in layer_names(layer))
+        return rows + (self.widen(rows, layer) @ inner) @ outer.T
+
+
+def layer_names(layer: int) -> tuple[str, str]:
+    """What a layer's two arrays are called."""
+    return f"inner.{layer}", f"outer.{layer}"
 
 
 @functools.lru_cache(maxsize=64)

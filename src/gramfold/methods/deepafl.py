@@ -5,11 +5,12 @@
       round    W_t = (S + beta I)^-1 M                             from moments of (Phi_t, Y)
                F_t = act(Phi_t B_t), B_t drawn
       round    Omega_t minimises |Y - Phi_t W_t - F_t Omega W_t|^2 + g |Omega|^2     from moments of (F_t, Y - Phi_t W_t)
-      both     Phi_t+1 = Phi_t + F_t Omega_t
+      both     Phi_t+1 = Phi_t + F_t Omega_t,  Omega_t = A_t W_t'
     round    the head on Phi_depth: W, and what PACE needs to personalise it
 
-The update by two eigendecompositions, F'F = V diag(e) V' and W W' = U diag(w) U': Omega = V [(V'F'R W'U) / (g + e w')] U'.
-Where e w' vanishes g keeps it finite, so a singular system is no trouble.
+The update by two eigendecompositions, F'F = V diag(e) V' and W'W = U diag(w) U' (classes x classes; the published one takes that
+of W W', which has the same w): A = V [(V'F'R U) / (g + e w')] U'. Where e w' vanishes g keeps it finite, so a singular system is
+no trouble. Omega is never formed: A is as narrow as W, and so is all that a layer sends down.
 """
 
 import math
@@ -21,7 +22,7 @@ import numpy as np
 from gramfold import arrays
 from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
-from gramfold.features import ACTIVATIONS, DeepMap
+from gramfold.features import ACTIVATIONS, DeepMap, layer_names
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.analytic import FOLDED, MapLike, draw_map, labels_of, solve_pooled, target_rows
@@ -36,9 +37,9 @@ REPRESENTATION = "representation"
 
 @dataclass(frozen=True)
 class DeepAFL(PACE):
-    """`features`: the first map; None: GELU features, one for every four samples, up to 1024. `depth`: residual layers.
-    `activation`: theirs. `shrinkage`: g, in units of the mean squared length of F_t's rows. `personal`: whether clients
-    personalise the last representation as PACE does, or share one linear head."""
+    """`features`: the first map; None: the features themselves and GELU ones, one for every four samples, up to 1024. `depth`:
+    residual layers. `activation`: theirs. `shrinkage`: g, in units of the mean squared length of F_t's rows. `personal`: whether
+    clients personalise the last representation as PACE does, or share one linear head."""
 
     name: ClassVar[str] = "deepafl"
     summary: ClassVar[str] = "residual analytic layers over the features, then PACE's head (or a shared one)"
@@ -47,7 +48,7 @@ class DeepAFL(PACE):
     features: MapLike | None = None
     depth: int = 5
     activation: str = "gelu"
-    shrinkage: float = 0.05
+    shrinkage: float = 0.005
     personal: bool = True
 
     def __post_init__(self) -> None:
@@ -61,13 +62,12 @@ class DeepAFL(PACE):
         return 2 * self.depth + 1
 
     def begin(self, task: Task) -> Packet:
-        base = draw_map(self.features or f"gelu:{_default_width(task.samples)}", task).description
+        base = draw_map(self.features or f"bias+linear+gelu:{_default_width(task.samples)}", task).description
         deep = {"base": base, "activation": self.activation}
         return Packet({}, {**super().begin(task).meta, "features": deep, "layers": 0, "stage": "head"})
 
     def map(self, broadcast: Packet) -> DeepMap:
-        layers = broadcast.meta["layers"]
-        return DeepMap(broadcast.meta["features"], {f"omega.{t}": broadcast[f"omega.{t}"] for t in range(layers)})
+        return DeepMap(broadcast.meta["features"], _solved(broadcast))
 
     def rows(self, client: ClientData, broadcast: Packet) -> Array:
         """Phi_t of the client's samples; it takes one step from what it remembers, or all of them."""
@@ -85,20 +85,21 @@ class DeepAFL(PACE):
         client.memory |= {REPRESENTATION: rows, FOLDED: np.array(layers)}
         if broadcast.meta["stage"] == "head":
             return Moments.from_features(rows, client.train.targets, labels_of(broadcast), deep.fingerprint)
-        residuals = target_rows(client.train, broadcast, rows) - rows @ broadcast["weights"]
+        residuals = target_rows(client.train, broadcast, rows) - rows @ broadcast[layer_names(layers)[1]]
         return Moments.from_features(deep.widen(rows, layers), residuals, None, deep.fingerprint)
 
     def aggregate(self, total: Moments, broadcast: Packet) -> Packet:
-        layers, meta = broadcast.meta["layers"], dict(broadcast.meta)
-        known = {f"omega.{t}": broadcast[f"omega.{t}"] for t in range(layers)}
+        layers, meta, solved = broadcast.meta["layers"], dict(broadcast.meta), _solved(broadcast)
+        inner, outer = layer_names(layers)
         if meta["stage"] == "layer":
-            known |= {f"omega.{layers}": _omega(total, broadcast["weights"], self.shrinkage)}
-            return Packet(known, {**meta, "layers": layers + 1, "stage": "head"}, known=frozenset(list(known)[:-1]))
+            known = {**solved, outer: broadcast[outer]}
+            step = {inner: _step(total, broadcast[outer], self.shrinkage)}
+            return Packet(known | step, {**meta, "layers": layers + 1, "stage": "head"}, known=frozenset(known))
         if layers == self.depth:
             told = super().aggregate(total, broadcast)
-            return Packet({**told.arrays, **known}, told.meta, told.triangular, frozenset(known))
+            return Packet({**told.arrays, **solved}, told.meta, told.triangular, frozenset(solved))
         _, factor = solve_pooled(total, self.beta)
-        return Packet({**known, "weights": factor.solve(total.cross)}, {**meta, "stage": "layer"}, known=frozenset(known))
+        return Packet({**solved, outer: factor.solve(total.cross)}, {**meta, "stage": "layer"}, known=frozenset(solved))
 
     def personalize(self, client: ClientData, broadcast: Packet) -> Head:
         if not self.personal:
@@ -117,11 +118,15 @@ def _default_width(samples: int | None) -> int:
     return 1024 if samples is None else 2 ** min(max(int(math.log2(max(samples / 4, 1))), 5), 10)
 
 
-def _omega(total: Moments, weights: Array, shrinkage: float) -> Array:
-    """The residual layer in closed form."""
+def _solved(broadcast: Packet) -> dict[str, Array]:
+    """The arrays of the layers solved so far."""
+    return {name: broadcast[name] for t in range(broadcast.meta["layers"]) for name in layer_names(t)}
+
+
+def _step(total: Moments, weights: Array, shrinkage: float) -> Array:
+    """The residual layer in closed form: A of Omega = A W'."""
     values, vectors = arrays.eigh(total.lower_gram)
-    head_values, head_vectors = arrays.eigh(arrays.outer_gram(weights))
+    head_values, head_vectors = arrays.eigh(weights.T @ weights)
     penalty = shrinkage * (float(values.sum()) / max(total.n, 1) or 1.0)
-    inner = vectors.T @ (total.cross @ weights.T) @ head_vectors
     spread = values.clip(0.0)[:, None] * head_values.clip(0.0)[None, :]
-    return vectors @ (inner / (penalty + spread)) @ head_vectors.T
+    return vectors @ ((vectors.T @ total.cross @ head_vectors) / (penalty + spread)) @ head_vectors.T
