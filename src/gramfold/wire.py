@@ -1,5 +1,6 @@
 """What travels: named arrays and small metadata, as safetensors. No pickle anywhere."""
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -168,3 +169,9 @@ def read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise GramfoldError(f"cannot read {path}: {error.strerror}") from None
+
+
+def file_name(name: str) -> str:
+    """A client's name as a file name of its own that cannot leave its folder."""
+    safe = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
+    return safe if safe == name else f"{safe}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

@@ -1,6 +1,5 @@
 """`gramfold run`: cut a data set into clients, run methods over them, compare."""
 
-import hashlib
 import json
 import os
 import sys
@@ -91,7 +90,7 @@ def run(
             for name, head in outcome.heads.items():
                 folder = heads / method.name  # type: ignore[operator]
                 folder.mkdir(parents=True, exist_ok=True)
-                head.save(folder / f"{_file_name(name)}.safetensors")
+                head.save(folder / f"{wire.file_name(name)}.safetensors")
     text = json.dumps(result, indent=1, allow_nan=False)
     _make_folder(out)
     wire.write_atomically(out / "result.json", text.encode())
@@ -163,9 +162,3 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise GramfoldError(f"cannot make {folder}: {error.strerror}") from None
-
-
-def _file_name(client: str) -> str:
-    """A client's name as a file name of its own that cannot leave its folder."""
-    safe = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in client)
-    return safe if safe == client else f"{safe}-{hashlib.sha256(client.encode()).hexdigest()[:8]}"
