@@ -13,8 +13,7 @@ from rich.console import Console
 import gramfold
 from gramfold import wire
 from gramfold.cli.progress import show_progress
-from gramfold.engines import ENGINES
-from gramfold.engines import run as run_method
+from gramfold.engines import ENGINES, open_engine
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Federation, load_dataset
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, Method, make_method
@@ -73,19 +72,11 @@ def run(
         **federation.description,
         "methods": [],
     }
-    with show_progress(len(chosen)) as progress:
+    options: dict[str, Any] = {"device": device, "checkpoint": checkpoint, "evaluate_every": evaluate_every}
+    with open_engine(engine, federation, **options) as run_method, show_progress(len(chosen)) as progress:
         for method in chosen:
             with progress.method(method.name) as report_progress:
-                outcome = run_method(
-                    method,
-                    federation,
-                    engine=engine,
-                    device=device,
-                    progress=report_progress,
-                    keep_heads=heads is not None,
-                    checkpoint=checkpoint,
-                    evaluate_every=evaluate_every,
-                )
+                outcome = run_method(method, progress=report_progress, keep_heads=heads is not None)
             result["methods"].append(outcome.to_dict())
             for name, head in outcome.heads.items():
                 folder = heads / method.name  # type: ignore[operator]

@@ -5,6 +5,7 @@ A private key is readable by its owner only, and nothing is ever overwritten: ce
 
 import ipaddress
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from gramfold.errors import GramfoldError
 
 YEARS = 5
+_HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*")
 LOOPBACK = ("localhost", "127.0.0.1")
 
 
@@ -72,13 +74,13 @@ def _name(common: str) -> x509.Name:
 
 def _host_name(host: str) -> x509.GeneralName:
     try:
-        return x509.IPAddress(ipaddress.ip_address(host))
+        return x509.IPAddress(ipaddress.IPv4Address(host))
     except ValueError:
-        pass
-    try:
-        return x509.DNSName(host.encode("idna").decode())
-    except UnicodeError:
-        raise GramfoldError(f"{host!r} is no host name or address; give the name by which sites reach the server") from None
+        if not _HOST_NAME.fullmatch(host):
+            raise GramfoldError(
+                f"{host!r} is no host name or IPv4 address; give the name by which sites reach the server"
+            ) from None
+        return x509.DNSName(host)
 
 
 def _certificate(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:

@@ -8,9 +8,11 @@ Everything listens on the loopback only, writes into the folder, and is gone at 
 
 import json
 import random
+import signal
 import socket
 import ssl
 import subprocess
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,19 +22,19 @@ from typing import Any, Self
 
 from gramfold.engines.flower.certificates import write_certificates, write_site_key
 from gramfold.engines.flower.processes import Process, command_path, end_members, environment, last_words
-from gramfold.engines.flower.toml import to_toml
+from gramfold.engines.flower.toml import Value, to_toml
+from gramfold.engines.workers import Progress
 from gramfold.errors import GramfoldError
 from gramfold.wire import file_name
 
 HOST = "127.0.0.1"
+Handlers = dict[signal.Signals, Any]
 CONNECTION = "gramfold"
 """What the network is called in Flower's configuration."""
 PORTS = range(20000, 32000)
 """Below those that systems hand out for outgoing connections, so that a free one stays free."""
 START_SECONDS = 180.0
 COMMAND_SECONDS = 120.0
-
-Value = str | int | float | bool
 
 
 @dataclass(frozen=True)
@@ -48,14 +50,18 @@ class Site:
 class Network:
     """A network that lives as long as the `with` block."""
 
-    def __init__(self, folder: str | Path, sites: Sequence[Site] = (), port: int | None = None) -> None:
+    def __init__(
+        self, folder: str | Path, sites: Sequence[Site] = (), port: int | None = None, progress: Progress | None = None
+    ) -> None:
         self.folder = Path(folder).absolute()
+        self.progress = progress
         self.port = port or free_port()
         self.sites = list(sites)
         self.link: Process | None = None
         self.nodes: dict[str, Process] = {}
         self._ids: dict[str, str] = {}
         self._runs = 0
+        self._handlers: Handlers = {}
 
     # --- where things are ---
 
@@ -82,6 +88,7 @@ class Network:
     # --- up and down ---
 
     def __enter__(self) -> Self:
+        self._handlers = _on_signals(_interrupt, signal.SIGTERM, signal.SIGHUP)
         try:
             write_certificates(self.keys, HOST)
             self.home.mkdir(parents=True, exist_ok=True)
@@ -102,15 +109,18 @@ class Network:
         self.stop()
 
     def stop(self) -> None:
-        """End everything: the sites, then the server, then whatever they left."""
+        """End everything: the sites, then the server, then whatever they left. Nobody gets impatient in between."""
+        patient = _on_signals(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         try:
             for node in self.nodes.values():
                 node.terminate()
             for node in self.nodes.values():
                 node.stop()
             self.stop_link()
-        finally:
             end_members(self.folder)
+        finally:
+            for number, handler in {**patient, **self._handlers}.items():
+                signal.signal(number, handler)
 
     def start_link(self) -> None:
         """The server. It keeps its book in a file, so it may be stopped and started again."""
@@ -147,6 +157,8 @@ class Network:
         wanted = set(self.nodes if names is None else names)
         deadline = time.monotonic() + START_SECONDS
         while missing := sorted(wanted - self.online()):
+            if self.progress:
+                self.progress("starting sites", len(wanted) - len(missing), len(wanted))
             late = time.monotonic() > deadline
             for name in missing:
                 if late or not self.nodes[name].running:
@@ -158,6 +170,13 @@ class Network:
         listed = self.flwr("supernode", "list", CONNECTION, "--format", "json")["nodes"]
         there = {str(node["node-id"]) for node in listed if node["status"] == "online"}
         return {name for name, number in self._ids.items() if number in there}
+
+    def check(self) -> None:
+        """Raise if a part of it has died."""
+        parts = {"the server": self.link, **{f"site {name!r}": node for name, node in self.nodes.items()}}
+        for what, process in parts.items():
+            if process is not None and not process.running:
+                raise GramfoldError(f"{what} has ended: {diagnosis(process.output())}")
 
     # --- using it ---
 
@@ -278,6 +297,18 @@ def free_port() -> int:
                 continue
             return port
     raise GramfoldError("no free port on the loopback")
+
+
+def _interrupt(number: int, _: object) -> None:
+    """Being asked to end, or losing the terminal, is like Ctrl-C: everything that was started is ended first."""
+    raise KeyboardInterrupt
+
+
+def _on_signals(handler: Any, *numbers: signal.Signals) -> Handlers:
+    """Set a handler, where Python lets us; gives back those from before."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    return {number: signal.signal(number, handler) for number in numbers}
 
 
 def _show_new(log: Process, shown: int, show: Callable[[str], None]) -> int:

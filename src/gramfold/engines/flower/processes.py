@@ -25,6 +25,7 @@ QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
 }
 """Flower sends usage figures, looks for updates and installs packages unless it is told not to."""
+_EMPTY_WORDS = re.compile("For more information, visit|Exit Code: |An unhandled exception occurred|raised an exception$")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -95,7 +96,7 @@ def read_log(path: Path) -> str:
 
 def last_words(text: str) -> str:
     """The line of an output that says best what went wrong: the last error in it, or else the last line."""
-    lines = [line.strip() for line in text.splitlines() if line.strip() and "For more information, visit" not in line]
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not _EMPTY_WORDS.search(line)]
     errors = [line for line in lines if re.search(r"error|exception|failed|refused", line, re.IGNORECASE)]
     return (errors or lines or ["it said nothing"])[-1][:300]
 

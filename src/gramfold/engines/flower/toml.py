@@ -4,6 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+Value = str | int | float | bool
+"""What Flower's configurations hold."""
+
 
 def to_toml(tables: Mapping[str, Any]) -> str:
     """Values at the top, then a section for every table; a table's name may have dots.
