@@ -178,7 +178,7 @@ class Moments:
     # --- folding and forgetting ---
 
     def __iadd__(self, other: "Moments") -> "Moments":
-        self._require_same_space(other)
+        self.require_same_space(other)
         self.n += other.n
         self.squares = self.squares + other.squares
         if other._gram is not None:
@@ -199,7 +199,7 @@ class Moments:
 
     def __sub__(self, other: "Moments") -> "Moments":
         """The moments without `other`'s samples, which must be part of these."""
-        self._require_same_space(other)
+        self.require_same_space(other)
         fewer = self.labels is not None and bool((self.counts < other.counts).any())
         if self.n < other.n or fewer:
             raise GramfoldError(f"cannot take {other.n} samples out of {self.n}: they are not part of these moments")
@@ -243,7 +243,8 @@ class Moments:
         wanted = [arrays.one_hot(part, self.outputs, rows) if part.ndim == 1 else part for rows, part in pairs]
         return arrays.concatenate([rows for rows, _ in pairs]), arrays.concatenate(wanted)
 
-    def _require_same_space(self, other: "Moments") -> None:
+    def require_same_space(self, other: "Moments") -> None:
+        """Raise unless these can be added: the same features, targets and classes."""
         for name, mine, theirs in (
             ("feature dimension", self.dim, other.dim),
             ("number of targets", self.outputs, other.outputs),

@@ -1,7 +1,8 @@
 """Accuracy of one head on one test split, and how clients' figures are summed up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,17 @@ class Scored:
     right: int = 0
     squared_error: float = 0.0
     calibration: Calibration | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, for a message."""
+        bins = None if self.calibration is None else {key: part.tolist() for key, part in vars(self.calibration).items()}
+        return {"n": self.n, "right": self.right, "squared_error": self.squared_error, "calibration": bins}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> "Scored":
+        bins = told["calibration"]
+        calibration = None if bins is None else Calibration(**{key: np.array(part, float) for key, part in bins.items()})
+        return cls(int(told["n"]), int(told["right"]), float(told["squared_error"]), calibration)
 
     @property
     def accuracy(self) -> float | None:

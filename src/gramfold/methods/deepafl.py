@@ -14,7 +14,7 @@ Where e w' vanishes g keeps it finite, so a singular system is no trouble.
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -87,6 +87,9 @@ class DeepAFL(PACE):
             return Moments.from_features(rows, client.train.targets, labels_of(broadcast), deep.fingerprint)
         residuals = target_rows(client.train, broadcast, rows) - rows @ broadcast["weights"]
         return Moments.from_features(deep.widen(rows, layers), residuals, None, deep.fingerprint)
+
+    def check(self, upload: Any, broadcast: Packet) -> None:
+        self.check_space(upload, self.map(broadcast), labels_of(broadcast) if broadcast.meta["stage"] == "head" else None)
 
     def aggregate(self, total: Moments, broadcast: Packet) -> Packet:
         layers, meta = broadcast.meta["layers"], dict(broadcast.meta)

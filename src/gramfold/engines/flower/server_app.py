@@ -1,0 +1,44 @@
+"""The ServerApp: reads the run's configuration, coordinates the run, and leaves figures, report and shared model in `out`."""
+
+import logging
+import sys
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from gramfold import wire
+from gramfold.engines.flower.coordinator import ERROR, LOG, Coordinator, Settings
+from gramfold.engines.flower.exchange import Exchange
+from gramfold.engines.flower.site import one_line
+from gramfold.errors import GramfoldError
+
+__all__ = ["app"]
+
+app = ServerApp()
+
+
+@app.main()
+def main(grid: Grid, context: Context) -> None:
+    """One run of one method."""
+    _log_to_standard_error()
+    settings = Settings.read(context.run_config)
+    exchange = Exchange(grid, settings.deadline)
+    try:
+        Coordinator(exchange, settings).run()
+    except GramfoldError as error:
+        reason = one_line(str(error))
+        LOG.error("error: %s", reason)
+        if settings.out.is_dir():
+            wire.write_atomically(settings.out / ERROR, f"{reason}\n".encode())
+        raise
+    finally:
+        exchange.close()
+
+
+def _log_to_standard_error() -> None:
+    if not LOG.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(asctime)s gramfold: %(message)s", "%H:%M:%S"))
+        LOG.addHandler(handler)
+        LOG.setLevel(logging.INFO)
+        LOG.propagate = False
