@@ -12,8 +12,7 @@ app = ClientApp()
 
 
 def _answer(kind: str, message: Message, context: Context) -> Message:
-    header, packets = records.read(message.content)
-    told, parts = Site(context.node_config).answer(kind, header, packets)
+    told, parts = Site(context.node_config).answer(kind, lambda: records.read(message.content))
     content = records.content(told, *(records.packet_records(name, packet) for name, packet in parts.items()))
     return Message(content, reply_to=message)
 

@@ -148,6 +148,7 @@ class Coordinator:
             global_head=shared, seconds=self.seconds, run=Run(method, task, broadcast),
             chosen=dict(broadcast.meta.get("chosen", {})), history=self.history,
         )  # fmt: skip
+        result = result.with_final_figures()
         self._write(result, task)
         return result
 
@@ -229,12 +230,14 @@ class Coordinator:
         if once:
             self.fold.total = None  # it is on disk, and the solvers want the memory
         broadcast = self._timed("aggregate", lambda: method.aggregate(total, broadcast))
-        if not once:
-            self.history.append({
-                "round": number + 1, "seconds": sum(self.seconds.values()),
+        self.history.append(
+            {
+                "round": number + 1,
+                "seconds": sum(self.seconds.values()),
                 "uplink_bytes": sum(peer.up for peer in self.peers.values()),
                 "downlink_bytes": sum(peer.down for peer in self.peers.values()),
-            })  # fmt: skip
+            }
+        )
         return broadcast
 
     def _participants(self, number: int, seed: int) -> set[int]:
@@ -323,24 +326,29 @@ class Coordinator:
         asked = sorted(self.live if nodes is None else nodes)
         done = 0
         for arrival in self.exchange.ask(kind, ((node, content(self.peers[node])) for node in asked)):
-            peer = self.peers[arrival.asked.node]
+            peer, seconds = self.peers[arrival.asked.node], arrival.seconds
             done += not arrival.late
             try:
-                header, parts = self._read(peer, arrival)
-                up = sum(packet.wire_bytes for packet in parts.values())
-                peer.up += up
-                if arrival.late:
-                    self._take_late(peer, arrival.asked.kind, header, parts)
-                    continue
-                take(peer, header, parts)
-                LOG.info(
-                    "%s: %s answered, %s in %.1f s (%d of %d)", kind, peer.label, size(up), arrival.seconds, done, len(asked)
-                )
+                received = self._receive(peer, arrival, take)
             except (GramfoldError, KeyError, TypeError, ValueError) as error:
                 reason = str(error) if isinstance(error, GramfoldError) else f"its answer cannot be read: {error!r}"
                 self.failed[peer.label] = one_line(reason)
                 self.live.discard(peer.node)
                 LOG.warning("%s: %s left out: %s", arrival.asked.kind, peer.label, self.failed[peer.label])
+            else:
+                when = "too late for this phase" if arrival.late else f"{done} of {len(asked)}"
+                LOG.info("%s: %s answered, %s in %.1f s (%s)", arrival.asked.kind, peer.label, size(received), seconds, when)
+
+    def _receive(self, peer: Peer, arrival: Arrival, take: Take) -> int:
+        """Read one answer and have it taken; the bytes that came. Nothing of it stays behind when this returns."""
+        header, parts = self._read(peer, arrival)
+        received = sum(packet.wire_bytes for packet in parts.values())
+        peer.up += received
+        if arrival.late:
+            self._take_late(peer, arrival.asked.kind, header, parts)
+        else:
+            take(peer, header, parts)
+        return received
 
     def _read(self, peer: Peer, arrival: Arrival) -> tuple[dict[str, Any], dict[str, Packet]]:
         """An answer's header and packets, once it is clear whose it is and that it is one."""
@@ -372,7 +380,7 @@ class Coordinator:
             self.failed[peer.site] = "its upload came after the deadline; it is folded and counts in the next run"
         elif kind == TRAIN:
             self.live.add(peer.node)
-        LOG.info("%s: %s answered late, after the deadline", kind, peer.label)
+            self.failed.pop(peer.label, None)
 
     def _reasons(self) -> str:
         listed = [f"{name}: {reason}" for name, reason in list(self.failed.items())[:5]]
@@ -394,7 +402,7 @@ class Coordinator:
             "engine": "flower",
             "device": "cpu",
             "data": {"name": "sites", "samples": task.samples, "inputs": task.inputs, "outputs": task.outputs},
-            "partition": {"kind": "site", "clients": len(result.clients), "dropped": len(self.failed)},
+            "partition": {"kind": "site", "clients": len(result.clients), "dropped": 0},
             "sites": {"answered": list(result.clients), "failed": self.failed, "late": self.late},
             "methods": [result.to_dict()],
         }

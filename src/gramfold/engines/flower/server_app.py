@@ -2,6 +2,8 @@
 
 import logging
 import sys
+from contextlib import closing
+from pathlib import Path
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
@@ -21,18 +23,16 @@ app = ServerApp()
 def main(grid: Grid, context: Context) -> None:
     """One run of one method."""
     _log_to_standard_error()
-    settings = Settings.read(context.run_config)
-    exchange = Exchange(grid, settings.deadline)
     try:
-        Coordinator(exchange, settings).run()
+        settings = Settings.read(context.run_config)
+        with closing(Exchange(grid, settings.deadline)) as exchange:
+            Coordinator(exchange, settings).run()
     except GramfoldError as error:
-        reason = one_line(str(error))
+        reason, out = one_line(str(error)), Path(str(context.run_config.get("out")))
         LOG.error("error: %s", reason)
-        if settings.out.is_dir():
-            wire.write_atomically(settings.out / ERROR, f"{reason}\n".encode())
+        if out.is_dir():
+            wire.write_atomically(out / ERROR, f"{reason}\n".encode())
         raise
-    finally:
-        exchange.close()
 
 
 def _log_to_standard_error() -> None:

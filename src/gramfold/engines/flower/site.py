@@ -28,7 +28,7 @@ from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
 from gramfold.federation import Client, Samples, Task, load_npz
 from gramfold.federation.datasets import encode
-from gramfold.federation.federation import ClientArrays, given_client, load_source
+from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.methods.analytic import FOLDED
@@ -54,12 +54,13 @@ class Site:
         self.config = config
         self.name = str(config.get("name", "")).strip()
 
-    def answer(self, kind: str, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
-        """The answer to a message; whatever goes wrong here is one line in it, with the site's name."""
+    def answer(self, kind: str, read: Callable[[], Answer]) -> Answer:
+        """The answer to a message, read here; whatever goes wrong is one line in it, with the site's name."""
         mine = {"site": self.name, "gramfold": __version__}
         try:
             if not self.name:
                 raise GramfoldError("this node's configuration gives no `name`; add one, different at every site")
+            header, packets = read()
             if header.get("gramfold") != __version__:
                 theirs = header.get("gramfold")
                 raise GramfoldError(f"the server runs gramfold {theirs}, this site {__version__}; install the same")
@@ -97,7 +98,7 @@ class Site:
         else:
             found = encode(np.concatenate(targets), self.name)[1]
             told |= {"labels": list(found), "outputs": len(found)}
-        train = len(y) if len(self.source) == 4 else len(y) - round(HELD_OUT * len(y))
+        train = len(y) if len(self.source) == 4 else len(y) - int(held_out_size(np.array(len(y)), HELD_OUT))
         return {**told, "declared": listed is not None, "samples": train}, {}
 
     # --- its work ---
@@ -114,12 +115,12 @@ class Site:
         data = ClientData(self.name, train, dict(fresh))
         upload = work.method.local(data, work.broadcast)
         work.remember(name, data.memory)
-        if name in counted:
-            return {"upload": name, "counted": True}, {}
         packed = upload.pack()
         if work.method.rounds > 1:
             return {"upload": name}, {UPLOAD: packed}
         replaced = work.swap_upload(name, packed, counted)
+        if name in counted:
+            return {"upload": name, "counted": True}, {}
         if replaced is None:
             return {"upload": name}, {UPLOAD: packed}
         return {"upload": name, "replaces": replaced[0]}, {UPLOAD: packed, REPLACED: replaced[1]}
@@ -192,11 +193,11 @@ class _Work:
         kept = {path.stem.removeprefix("upload-"): path for path in self.folder.glob("upload-*.safetensors")}
         wire.write_atomically(self.folder / f"upload-{name}.safetensors", packed.to_bytes())
         replaced = None
-        for other, path in kept.items():
+        for other in kept.keys() - {name}:
             if other in counted:
-                replaced = other, Packet.from_bytes(wire.read(path))
-            elif other != name:
-                path.unlink(missing_ok=True)
+                replaced = other, Packet.from_bytes(wire.read(kept[other]))
+            else:
+                kept[other].unlink(missing_ok=True)
         return replaced
 
     def _load(self, what: str) -> Packet | None:
