@@ -1,15 +1,20 @@
 """Methods on a federation of this process, over a real network on this machine: a site per client, started and ended here."""
 
+import itertools
 import json
+import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gramfold import wire
 from gramfold.engines.flower import samples
+from gramfold.engines.flower.coordinator import Settings
 from gramfold.engines.flower.network import Network, Site
 from gramfold.engines.flower.site import head_file
 from gramfold.engines.flower.tasks import task_to_json
@@ -27,6 +32,8 @@ from gramfold.wire import Packet
 MOST_SITES = 16
 """A site is four processes; more of them belong on more machines."""
 DEADLINE_SECONDS = 900.0
+PHASES = {"query": "local", "train": "round", "evaluate": "personalize"}
+_ANSWERED = re.compile(r"gramfold: (?P<phase>query|train|evaluate): .* answered, .* \((?P<done>\d+) of (?P<all>\d+)\)")
 
 
 class FlowerRuns:
@@ -34,13 +41,11 @@ class FlowerRuns:
 
     def __init__(self, federation: Federation, folder: Path, ending: ExitStack) -> None:
         self.federation, self.folder = federation, folder
-        self._ending, self._runs = ending, 0
+        self._ending, self._numbers, self._starting = ending, itertools.count(1), threading.Lock()
         self._network: Network | None = None
 
     def __call__(self, method: Method, *, progress: Progress | None = None, keep_heads: bool = True) -> Result:
-        network = self._started(progress)
-        self._runs += 1
-        out = self.folder / "out" / str(self._runs)
+        out = self.folder / "out" / str(next(self._numbers))
         config: dict[str, Value] = {
             "method": method.name,
             "parameters": json.dumps(dict(method.parameters())),
@@ -50,8 +55,10 @@ class FlowerRuns:
             "deadline-seconds": DEADLINE_SECONDS,
             "out": str(out),
         }
+        Settings.read(config)  # what the server would refuse is refused before anything starts
+        network = self._started(progress)
         try:
-            network.run(self.folder / "app", config)
+            network.run(self.folder / "app", config, show=partial(_report, progress))
         except GramfoldError:
             told = out / "error.txt"
             if told.exists():
@@ -60,11 +67,12 @@ class FlowerRuns:
         return self._result(method, network, out, keep_heads)
 
     def _started(self, progress: Progress | None) -> Network:
-        if self._network is None:
-            write_app(self.folder / "app", {})
-            network = Network(self.folder, sites_of(self.federation, self.folder), progress=progress)
-            self._network = self._ending.enter_context(network)
-        return self._network
+        with self._starting:
+            if self._network is None:
+                write_app(self.folder / "app", {})
+                network = Network(self.folder, sites_of(self.federation, self.folder), progress=progress)
+                self._network = self._ending.enter_context(network)
+            return self._network
 
     def _result(self, method: Method, network: Network, out: Path, keep_heads: bool) -> Result:
         """The sites' heads from where they keep them, tested here; the rest as the server wrote it down."""
@@ -95,6 +103,12 @@ class FlowerRuns:
             chosen=entry["chosen"],
             history=entry["history"],
         )
+
+
+def _report(progress: Progress | None, line: str) -> None:
+    """Progress, from a line of the server's log."""
+    if progress and (told := _ANSWERED.search(line)):
+        progress(PHASES[told["phase"]], int(told["done"]), int(told["all"]))
 
 
 @contextmanager

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import gramfold
 from gramfold import wire
 from gramfold.engines.flower.certificates import write_certificates
 from gramfold.engines.flower.processes import QUIET
 from gramfold.engines.flower.proxy import FLEET, nginx_configuration
 from gramfold.engines.flower.toml import Value, to_toml
 from gramfold.errors import GramfoldError
+from gramfold.version import __version__
 
 LINK_PORT = 8000
 """Where a server listens on its own loopback."""
@@ -33,10 +33,10 @@ def write_app(folder: Path, config: Mapping[str, Value]) -> None:
         raise GramfoldError(f"a run has no setting {min(unknown)!r}; it has: {', '.join(RUN_CONFIG)}")
     project = {
         "name": "gramfold-app",
-        "version": gramfold.__version__,
+        "version": __version__,
         "description": "Personalised federated learning in closed form",
         "license": "Apache-2.0",
-        "dependencies": [f"gramfold[flower]=={gramfold.__version__}"],
+        "dependencies": [f"gramfold[flower]=={__version__}"],
     }
     components = {"serverapp": "gramfold.engines.flower.server_app:app", "clientapp": "gramfold.engines.flower.client_app:app"}
     tables = {
@@ -120,7 +120,7 @@ see what, and what is not protected, is in gramfold's docs/deploy.md.
 Everywhere, with Python 3.11 or later:
 
 ```sh
-pip install "gramfold[flower]=={gramfold.__version__}"
+pip install "gramfold[flower]=={__version__}"
 ```
 
 ## 1. The server
