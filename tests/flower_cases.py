@@ -1,10 +1,12 @@
 """What the Flower tests share: a federation's clients as sites with files of their own, and runs over an in-process grid."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from flwr.app import Message
 
 import gramfold as gf
 from gramfold.engines.flower.local_grid import LocalGrid, Node, app_node, run_locally
@@ -21,6 +23,17 @@ def write_site(path: Path, client: Any) -> None:
         labels=np.concatenate([train.targets, test.targets]),
         train=np.arange(train.n + test.n) < train.n,
     )
+
+
+def held_back(node: Node, until: threading.Event) -> Node:
+    """A node that answers once something has happened, and the one it waits for has had time to come through."""
+    looks = [0]
+
+    def answer(message: Message) -> Any:
+        looks[0] += until.is_set()
+        return node(message) if looks[0] > 3 else None
+
+    return answer
 
 
 class Sites:

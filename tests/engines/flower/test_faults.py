@@ -10,7 +10,7 @@ import pytest
 from flwr.app import ArrayRecord, Message
 
 import gramfold as gf
-from flower_cases import Sites
+from flower_cases import Sites, held_back
 from gradient_cases import quick
 from gramfold.engines.flower import records
 from gramfold.engines.flower.local_grid import Node, app_node, run_locally
@@ -279,14 +279,14 @@ def test_a_site_that_missed_a_round_joins_the_next_and_is_told_all_it_missed(sit
 
     def waits(message: Message) -> Message | None:
         """Does not end the second round before the late one is back."""
-        if waited and waited[0] != message.metadata.message_id:
-            next_round.set()
-            if not answered.is_set():
-                return None
-        waited.append(message.metadata.message_id)
-        return sites.node("0")(message)
+        first.append(message.metadata.message_id)
+        if first[0] == message.metadata.message_id:
+            return sites.node("0")(message)
+        next_round.set()
+        return second(message)
 
-    waited: list[str] = []
+    first: list[str] = []
+    second = held_back(sites.node("0"), answered)
     nodes = {**with_culprit(sites, late), "0": waits}
     result = sites.run(gf.DeepAFL(depth=3), nodes, **{"deadline-seconds": DEADLINE})
     assert result["sites"] == {"answered": sites.names, "failed": {}, "late": []}
