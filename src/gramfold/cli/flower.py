@@ -41,7 +41,9 @@ def up(
     from gramfold.engines.flower.engine import check_sites, sites_of
     from gramfold.engines.flower.network import CONNECTION, Network
     from gramfold.engines.flower.processes import QUIET, command_path
+    from gramfold.engines.flower.tasks import task_to_json
     from gramfold.engines.flower.template import write_app
+    from gramfold.engines.flower.toml import Value
 
     if folder.exists():
         raise GramfoldError(f"{folder} exists; choose a new folder with --folder")
@@ -49,12 +51,18 @@ def up(
     check_sites(federation)
     place = folder.absolute()
     out = place / "result"
-    write_app(place / "app", {"seed": seed, "minimum-sites": len(federation), "out": str(out)})
+    settings: dict[str, Value] = {
+        "task": task_to_json(federation.task),
+        "seed": seed,
+        "minimum-sites": len(federation),
+        "out": str(out),
+    }
+    write_app(place / "app", settings)
     typer.echo(f"starting {len(federation)} sites ...", err=True)
     with Network(place, sites_of(federation, place), port) as network:
-        settings = " ".join(f"{key}={value}" for key, value in {**QUIET, "FLWR_HOME": f"'{network.home}'"}.items())
+        exports = " ".join(f"{key}={value}" for key, value in {**QUIET, "FLWR_HOME": f"'{network.home}'"}.items())
         typer.echo(f"A server at {network.address} with {len(federation)} sites is up, until Ctrl-C. In another terminal:\n")
-        typer.echo(f"export {settings}\n'{command_path('flwr')}' run '{place / 'app'}' {CONNECTION} --stream\n")
+        typer.echo(f"export {exports}\n'{command_path('flwr')}' run '{place / 'app'}' {CONNECTION} --stream\n")
         typer.echo(f"The result will be in {out}, the sites' models and the logs in {place / 'sites'}.")
         while True:
             time.sleep(1)

@@ -167,7 +167,7 @@ class Network:
 
     def online(self) -> set[str]:
         """The sites that are there."""
-        listed = self.flwr("supernode", "list", CONNECTION, "--format", "json")["nodes"]
+        listed = self._look("supernode", "list", CONNECTION)["nodes"]
         there = {str(node["node-id"]) for node in listed if node["status"] == "online"}
         return {name for name, number in self._ids.items() if number in there}
 
@@ -224,7 +224,7 @@ class Network:
         raise GramfoldError(f"the run failed: {last_words(text)}")
 
     def status(self, run_id: str) -> Mapping[str, Any]:
-        listed: Mapping[str, Any] = self.flwr("list", CONNECTION, "--run-id", run_id, "--format", "json")["runs"][0]
+        listed: Mapping[str, Any] = self._look("list", CONNECTION, "--run-id", run_id)["runs"][0]
         return listed
 
     def flwr(self, *arguments: str) -> dict[str, Any]:
@@ -245,6 +245,17 @@ class Network:
         return answer
 
     # --- helpers ---
+
+    def _look(self, *arguments: str) -> dict[str, Any]:
+        """A question to a server that may be too busy for it: worth asking three times."""
+        for left in (2, 1, 0):
+            try:
+                return self.flwr(*arguments, "--format", "json")
+            except GramfoldError:
+                if not left or self.link is None or not self.link.running:
+                    raise
+                time.sleep(1)
+        raise AssertionError
 
     def _start(self, name: str, command: str, *arguments: str, home: Path | None = None) -> Process:
         folder = self.folder / name

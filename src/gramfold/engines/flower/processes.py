@@ -65,7 +65,12 @@ class Process:
 
     @property
     def running(self) -> bool:
-        return self._popen.poll() is None
+        return self.returncode is None
+
+    @property
+    def returncode(self) -> int | None:
+        """How it ended; None if it has not."""
+        return self._popen.poll()
 
     def send(self, number: int) -> None:
         """A signal to it and its group."""

@@ -57,12 +57,12 @@ def write_project(folder: Path, sites: Sequence[str], host: str, port: int) -> N
     strange = [name for name in sites if name != wire.file_name(name)]
     if strange:
         raise GramfoldError(f"{strange[0]!r} cannot be a site's name: use letters, digits, - and _")
-    server = folder / "server"
+    server = folder.absolute() / "server"
     write_certificates(server / "keys", host)
     write_app(server / "app", {"minimum-sites": len(sites), "sites": ",".join(sites)})
-    connection = {"address": f"127.0.0.1:{LINK_PORT}", "root-certificates": "keys/ca.crt"}
+    connection = {"address": f"127.0.0.1:{LINK_PORT}", "root-certificates": str(server / "keys" / "ca.crt")}
     _write(server / "flwr" / "config.toml", to_toml({"superlink": {"default": "gramfold"}, "superlink.gramfold": connection}))
-    _write(server / "nginx.conf", nginx_configuration(host, port, LINK_PORT, str((server / "keys").absolute())))
+    _write(server / "nginx.conf", nginx_configuration(host, port, LINK_PORT, str(server / "keys")))
     _write(server / "flower.env", _environment())
     for name in sites:
         place = folder / "sites" / name
@@ -125,8 +125,9 @@ pip install "gramfold[flower]=={__version__}"
 
 ## 1. The server
 
-In `server/`. The certificates in `keys/` are for `{host}`; `server.key` stays on this machine. Start the server, which
-listens on this machine only. (Under systemd: `WorkingDirectory=` here, `EnvironmentFile=` flower.env, `Restart=always`.)
+In `server/`. The certificates in `keys/` are for `{host}`; `server.key` stays on this machine. `nginx.conf` and
+`flwr/config.toml` name this very folder: change that in both if you move it. Start the server, which listens on this machine
+only. (Under systemd: `WorkingDirectory=` here, `EnvironmentFile=` flower.env, `Restart=always`.)
 
 ```sh
 set -a; . ./flower.env; set +a
