@@ -16,6 +16,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -248,14 +249,11 @@ class Network:
 
     def _look(self, *arguments: str) -> dict[str, Any]:
         """A question to a server that may be too busy for it: worth asking three times."""
-        for left in (2, 1, 0):
-            try:
+        for _ in range(2):
+            with suppress(GramfoldError):
                 return self.flwr(*arguments, "--format", "json")
-            except GramfoldError:
-                if not left or self.link is None or not self.link.running:
-                    raise
-                time.sleep(1)
-        raise AssertionError
+            time.sleep(1)
+        return self.flwr(*arguments, "--format", "json")
 
     def _start(self, name: str, command: str, *arguments: str, home: Path | None = None) -> Process:
         folder = self.folder / name
