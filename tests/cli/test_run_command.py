@@ -199,6 +199,7 @@ class Blocked:
         if name.partition(".")[0] == "torch":
             raise ImportError(name)
 sys.meta_path.insert(0, Blocked())
+from gramfold.cli.main import main
 main()
 """
     results = [
