@@ -36,6 +36,11 @@ def held_back(node: Node, until: threading.Event) -> Node:
     return answer
 
 
+def everybody_answered(result: dict[str, Any], sites: "Sites") -> bool:
+    told = result["sites"]
+    return (told["answered"], told["failed"], told["late"]) == (sites.names, {}, [])
+
+
 class Sites:
     """The sites of a federation in a folder, and the server's side of a run over them."""
 

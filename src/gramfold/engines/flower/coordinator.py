@@ -98,6 +98,8 @@ class Peer:
     """The arrays it has, of which it need not be told again."""
     up: int = 0
     down: int = 0
+    seconds: float = 0.0
+    """What it worked; the rest of a phase is the network's and the start of processes."""
 
     @property
     def label(self) -> str:
@@ -344,6 +346,7 @@ class Coordinator:
         header, parts = self._read(peer, arrival)
         received = sum(packet.wire_bytes for packet in parts.values())
         peer.up += received
+        peer.seconds += float(header.get("seconds", 0.0))
         if arrival.late:
             self._take_late(peer, arrival.asked.kind, header, parts)
         else:
@@ -396,6 +399,7 @@ class Coordinator:
 
     def _write(self, result: Result, task: Task) -> None:
         """result.json as `gramfold run` writes it, with what became of every site, and the page."""
+        worked = {peer.site: peer.seconds for peer in self.peers.values() if peer.site in result.clients}
         page = {
             "gramfold": __version__,
             "seed": task.seed,
@@ -403,7 +407,7 @@ class Coordinator:
             "device": "cpu",
             "data": {"name": "sites", "samples": task.samples, "inputs": task.inputs, "outputs": task.outputs},
             "partition": {"kind": "site", "clients": len(result.clients), "dropped": 0},
-            "sites": {"answered": list(result.clients), "failed": self.failed, "late": self.late},
+            "sites": {"answered": list(result.clients), "failed": self.failed, "late": self.late, "seconds": worked},
             "methods": [result.to_dict()],
         }
         text = json.dumps(page, indent=1, allow_nan=False)

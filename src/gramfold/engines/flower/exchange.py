@@ -1,9 +1,9 @@
 """Messages to nodes, and their answers one by one as they come.
 
-A pull of an answer whose sender has died in mid-upload blocks for minutes. So every answer is pulled by itself, in a daemon
-thread; a few take turns, which bounds how many answers are in memory at once; one that takes too long loses its turn to a
-fresh thread; and at the deadline the caller goes on, whatever the threads are doing. Answers that come later than that still
-come out, with those of whatever was asked next.
+Answers may be large, so there is one in memory at a time: it is pulled, handled and released before the next is. But a pull of
+an answer whose sender has died in mid-upload blocks for minutes. So pulls are done in a daemon thread; one that takes too long
+loses its turn to a fresh thread; and at the deadline the caller goes on, whatever the threads are doing. Answers that come
+later than that still come out, with those of whatever was asked next.
 
 This is also where messages between sites would be relayed: a phase is free to `ask` several times, any nodes, anything.
 """
@@ -20,10 +20,8 @@ from flwr.serverapp import Grid
 
 POLL = 0.1, 2.0
 """The least and most seconds between two looks for the same answer; in between, a tenth of what it has taken so far."""
-TURNS = 2
-"""Answers in memory at once: one coming in while one is being folded."""
-PATIENCE = 15.0
-"""Seconds after which a pull no longer holds up the next."""
+PATIENCE = 0.1, 60.0
+"""A pull that takes longer than this part of the deadline, or these seconds, no longer holds up the next."""
 
 
 @dataclass
@@ -58,6 +56,7 @@ class Exchange:
 
     def __init__(self, grid: Grid, deadline: float) -> None:
         self.grid, self.deadline = grid, deadline
+        self.patience = min(PATIENCE[0] * deadline, PATIENCE[1])
         self._pending: deque[Asked] = deque()
         self._arrived: queue.Queue[Arrival] = queue.Queue()
         self._lock = threading.Lock()
@@ -93,7 +92,7 @@ class Exchange:
         while waiting and (left := until - time.monotonic()) > 0:
             self._staff()
             try:
-                arrival = self._arrived.get(timeout=min(left, 1.0))
+                arrival = self._arrived.get(timeout=min(left, self.patience, 1.0))
             except queue.Empty:
                 continue
             arrival.late = arrival.asked.message_id not in waiting
@@ -113,11 +112,10 @@ class Exchange:
         self._closed = True
 
     def _staff(self) -> None:
-        """See to it that enough threads are free to take turns."""
+        """See to it that a thread is there that is not held up."""
         with self._lock:
             now = time.monotonic()
-            able = sum(not began or now - began < PATIENCE for began in self._turns.values())
-            for _ in range(able, TURNS):
+            if all(began and now - began > self.patience for began in self._turns.values()):
                 thread = threading.Thread(target=self._take_turns, daemon=True, name="gramfold-pull")
                 thread.start()
                 if thread.ident is not None:
@@ -132,7 +130,7 @@ class Exchange:
                 continue
             arrivals = self._pull(asked)
             with self._lock:
-                slow = time.monotonic() - self._turns[me] >= PATIENCE
+                slow = time.monotonic() - self._turns[me] > self.patience
                 self._turns[me] = 0.0
                 if not arrivals:
                     now = time.monotonic()

@@ -14,6 +14,7 @@ import hashlib
 import importlib
 import importlib.util
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,7 +57,7 @@ class Site:
 
     def answer(self, kind: str, read: Callable[[], Answer]) -> Answer:
         """The answer to a message, read here; whatever goes wrong is one line in it, with the site's name."""
-        mine = {"site": self.name, "gramfold": __version__}
+        mine, begun = {"site": self.name, "gramfold": __version__}, time.monotonic()
         try:
             if not self.name:
                 raise GramfoldError("this node's configuration gives no `name`; add one, different at every site")
@@ -69,7 +70,7 @@ class Site:
             return {**mine, "error": one_line(str(error))}, {}
         except Exception as error:
             return {**mine, "error": one_line(f"{type(error).__name__}: {error}")}, {}
-        return {**mine, **told}, parts
+        return {**mine, **told, "seconds": time.monotonic() - begun}, parts
 
     # --- its data ---
 
