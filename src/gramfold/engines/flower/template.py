@@ -70,6 +70,8 @@ def write_project(folder: Path, sites: Sequence[str], host: str, port: int) -> N
         _write(place / "loader.py", LOADER)
         _write(place / "flower.env", _environment())
         _write(place / "ca.crt", (server / "keys" / "ca.crt").read_text())
+    for place in (server, *(folder / "sites" / name for name in sites)):
+        place.chmod(0o700)  # keys, books and models are nobody else's business
     _write(folder / "README.md", readme(sites, host, port))
     _write(folder / ".gitignore", "*.key\nkey\nstate/\n*.db*\n")
 
