@@ -7,9 +7,13 @@ from typing import Any
 import numpy as np
 
 from gramfold.arrays import to_numpy
-from gramfold.evaluation.calibration import Calibration
+from gramfold.errors import GramfoldError
+from gramfold.evaluation.calibration import BINS, Calibration
 from gramfold.federation import Samples
 from gramfold.heads import Head, softmax
+
+MANY = 2**53
+"""More samples than anybody has, and the last whole number that a float is sure of."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,16 @@ class Scored:
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> "Scored":
-        bins = told["calibration"]
-        calibration = None if bins is None else Calibration(**{key: np.array(part, float) for key, part in bins.items()})
-        return cls(int(told["n"]), int(told["right"]), float(told["squared_error"]), calibration)
+        """What `to_dict` gave, checked."""
+        bins, calibration = told["calibration"], None
+        if bins is not None:
+            calibration = Calibration(**{key: np.array(part, float) for key, part in bins.items()})
+            if any(part.shape != (BINS,) or not np.isfinite(part).all() for part in vars(calibration).values()):
+                raise GramfoldError(f"a calibration has {BINS} bins of finite numbers")
+        scored = cls(int(told["n"]), int(told["right"]), float(told["squared_error"]), calibration)
+        if not (0 <= scored.right <= scored.n < MANY and 0 <= scored.squared_error < np.inf):
+            raise GramfoldError(f"{scored.right} right of {scored.n} samples, squared error {scored.squared_error:g}: cannot be")
+        return scored
 
     @property
     def accuracy(self) -> float | None:

@@ -159,6 +159,35 @@ def test_an_upload_that_cannot_be_leaves_one_site_out(what, sites):
     assert_exact_without_culprit(sites, gf.AFL(), sites.run(gf.AFL(), nodes), reason)
 
 
+def change_answer(**more: object) -> Callable[[dict, dict], None]:
+    return lambda header, packets: header.update(more)
+
+
+SCORED = {"n": 10, "right": 5, "squared_error": 0.0, "calibration": None}
+ANSWERS = {
+    "nothing": (lambda header, packets: header.clear(), "no proper name"),
+    "no figures": (lambda header, packets: header.pop("scored"), "cannot be read"),
+    "more right than there are": (change_answer(scored={**SCORED, "right": 11}), "11 right of 10"),
+    "infinite": (change_answer(scored={**SCORED, "squared_error": float("inf")}), "Infinity"),
+    "NaN": (change_answer(chosen={"alpha": float("nan")}), "NaN"),
+    "odd bins": (change_answer(scored={**SCORED, "calibration": {"count": [1.0]}}), "15 bins"),
+    "strange bins": (change_answer(scored={**SCORED, "calibration": {"bins": [1.0]}}), "cannot be read"),
+    "an estimate in words": (change_answer(chosen={"leave_one_out_accuracy": "good"}), "is no number"),
+    "choices that are none": (change_answer(chosen=3), "cannot be read"),
+    "figures that are none": (change_answer(scored=[1, 2]), "cannot be read"),
+    "too many": (change_answer(train=10**400), "number of samples"),
+    "too many to test on": (change_answer(scored={**SCORED, "n": 10**400}), "5 right of 1000"),
+}
+
+
+@pytest.mark.parametrize("what", ANSWERS)
+def test_figures_that_cannot_be_leave_one_site_out(what, sites):
+    change, reason = ANSWERS[what]
+    result = sites.run(gf.PACE(), with_culprit(sites, tampered(sites.node(CULPRIT), change, "evaluate")))
+    assert list(result["sites"]["failed"]) == [CULPRIT]
+    assert reason in result["sites"]["failed"][CULPRIT]
+
+
 def test_records_that_are_no_message(sites):
     def answer(message: Message) -> Message:
         reply = sites.node(CULPRIT)(message)

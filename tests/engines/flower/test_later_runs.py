@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import gramfold as gf
 from flower_cases import Sites, everybody_answered, held_back, write_site
 from gradient_cases import quick
+from gramfold.engines.flower import records
 from gramfold.engines.flower.fold import Fold
 from gramfold.engines.flower.local_grid import LocalGrid, run_locally
 from gramfold.errors import GramfoldError
@@ -123,6 +124,36 @@ def test_a_run_that_breaks_off_between_phases_counts_nothing_twice(sites, federa
     second = sites.run(gf.PACE())
     assert not any(uplink(second).values())
     assert sites.distance(gf.PACE(), gf.run(gf.PACE(), federation)) < 1e-9
+
+
+def test_a_site_is_told_of_its_own_upload_only(sites):
+    sites.run(gf.AFL())
+    grid = sites.grid()
+    run_locally(grid, sites.run_config(gf.AFL()))
+    told = [records.read(message.content)[0]["counted"] for message in grid.sent if message.metadata.message_type == "query"]
+    assert [len(ids) for ids in told] == [1] * 7
+    assert len({ids[0] for ids in told}) == 7
+
+
+def test_nodes_without_a_registered_name_count_once_as_well(sites, federation):
+    for _ in range(2):
+        run_locally(LocalGrid([sites.node(name) for name in sites.names]), sites.run_config(gf.AFL()))
+    assert not any(uplink(sites.result()).values())
+    assert sites.distance(gf.AFL(), gf.run(gf.AFL(), federation)) < 1e-9
+
+
+def test_a_node_that_connects_between_rounds_takes_part_in_the_next(sites):
+    grid = sites.grid({name: sites.node(name) for name in sites.names if name != LATE})
+    first = grid._nodes[101]
+
+    def answer(message: Message) -> Message | None:
+        grid._nodes[999], grid._names[999] = sites.node(LATE), LATE
+        return first(message)
+
+    grid._nodes[101] = answer
+    run_locally(grid, sites.run_config(gf.DeepAFL(depth=1)))
+    assert everybody_answered(sites.result(), sites)
+    assert sum(message.metadata.dst_node_id == 999 for message in grid.sent) == 3
 
 
 def test_folded_uploads_of_another_run_are_refused(sites):

@@ -34,6 +34,7 @@ from gramfold.engines.inprocess import PHASES
 from gramfold.engines.result import ClientResult, Result, Run
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import Scored
+from gramfold.evaluation.metrics import MANY
 from gramfold.federation import Task
 from gramfold.methods import Method, make_method
 from gramfold.report import render_page
@@ -102,6 +103,10 @@ class Peer:
     """What it worked; the rest of a phase is the network's and the start of processes."""
 
     @property
+    def known(self) -> bool:
+        return bool(self.site or self.registered)
+
+    @property
     def label(self) -> str:
         return self.site or self.registered or f"node {self.node}"
 
@@ -123,6 +128,8 @@ class Coordinator:
         self._session = self._run = ""
         self._told: Packet = Packet()
         self._task_text = ""
+        self._saved = 0.0
+        """When the sum was last written."""
 
     def run(self) -> Result:
         """Everything, from waiting for nodes to the last figure."""
@@ -171,9 +178,15 @@ class Coordinator:
             raise GramfoldError(f"no site is connected after {settings.deadline:g} s; start the SuperNodes and run again")
         if len(found) < settings.minimum_sites:
             raise GramfoldError(f"only {len(found)} of at least {settings.minimum_sites} sites connected; start more SuperNodes")
-        self.peers = {node: Peer(node, name) for node, name in found.items()}
-        self.live = set(self.peers)
-        LOG.info("%d sites connected", len(found))
+        self._welcome(found)
+
+    def _welcome(self, nodes: Mapping[int, str]) -> None:
+        """Take in nodes that are new."""
+        new = {node: Peer(node, name) for node, name in nodes.items() if node not in self.peers}
+        self.peers |= new
+        self.live |= new.keys()
+        if new:
+            LOG.info("%d sites connected", len(new))
 
     def _agree(self) -> Task:
         """The task that is given, that of what is folded in `out` already, or the one that all sites agree on."""
@@ -200,6 +213,8 @@ class Coordinator:
     def _round(self, number: int, broadcast: Packet, task: Task) -> Packet:
         """Ask for uploads, fold them as they come, and aggregate."""
         method, once, begun = self.method, self.method.rounds == 1, time.monotonic()
+        if number:
+            self._welcome(self.exchange.nodes(0))
         keep = method.keeps_uploads and number == method.rounds - 1
         self._told = broadcast
         if keep:
@@ -209,20 +224,21 @@ class Coordinator:
         kept = self._kept if keep else None
         self.fold = Fold.load(self._fold_file, self._session, kept) if once else Fold(kept=kept)
         asked = self._participants(number, task.seed)
-        header = self._header(round=number, counted=sorted(self.fold.counted.values()))
         packets = self._packets(broadcast)
-        saved = time.monotonic()
+
+        def content(peer: Peer) -> RecordDict:
+            counted = self.fold.counted
+            mine = [counted[peer.label]] if peer.label in counted else []
+            everybodys = sorted(counted.values())  # for a node of which nobody knows yet who it is
+            return records.content(self._header(round=number, counted=mine if peer.known else everybodys), packets(peer))
 
         def take(peer: Peer, answer: Mapping[str, Any], parts: Mapping[str, Packet]) -> None:
-            nonlocal saved
             self._count(peer, answer, parts)
             peer.told |= set(broadcast.arrays)
-            if once and time.monotonic() - saved > SAVE_EVERY:
-                self._save_fold()
-                saved = time.monotonic()
 
         needed = self.settings.minimum_sites if asked == self.live else min(self.settings.minimum_sites, len(asked))
-        self._ask(QUERY if once else TRAIN, lambda peer: records.content(header, packets(peer)), take, asked)
+        self._saved = time.monotonic()
+        self._ask(QUERY if once else TRAIN, content, take, asked)
         if once and self.fold.counted:
             self._save_fold()
         self.seconds["local"] += time.monotonic() - begun
@@ -271,6 +287,7 @@ class Coordinator:
 
     def _save_fold(self) -> None:
         self.fold.save(self._fold_file, self._session, self._task_text)
+        self._saved = time.monotonic()
 
     # --- every site's own model ---
 
@@ -288,10 +305,14 @@ class Coordinator:
         clients: dict[str, ClientResult] = {}
 
         def take(peer: Peer, answer: Mapping[str, Any], parts: Mapping[str, Packet]) -> None:
-            shared = answer["shared"]
+            train, shared, chosen = int(answer["train"]), answer["shared"], dict(answer["chosen"])
+            if not 0 < train < MANY:
+                raise GramfoldError("its number of samples cannot be")
+            if not isinstance(chosen.get("leave_one_out_accuracy"), float | int | None):
+                raise GramfoldError("its estimate of its accuracy is no number")
             clients[peer.site] = ClientResult(
-                peer.site, int(answer["train"]), Scored.from_dict(answer["scored"]),
-                None if shared is None else Scored.from_dict(shared), peer.up, peer.down, dict(answer["chosen"]),
+                peer.site, train, Scored.from_dict(answer["scored"]),
+                None if shared is None else Scored.from_dict(shared), peer.up, peer.down, chosen,
             )  # fmt: skip
 
         self._ask(EVALUATE, content, take)
@@ -332,7 +353,7 @@ class Coordinator:
             done += not arrival.late
             try:
                 received = self._receive(peer, arrival, take)
-            except (GramfoldError, KeyError, TypeError, ValueError) as error:
+            except Exception as error:  # whatever it sent, it must not stop the others
                 reason = str(error) if isinstance(error, GramfoldError) else f"its answer cannot be read: {error!r}"
                 self.failed[peer.label] = one_line(reason)
                 self.live.discard(peer.node)
@@ -340,6 +361,8 @@ class Coordinator:
             else:
                 when = "too late for this phase" if arrival.late else f"{done} of {len(asked)}"
                 LOG.info("%s: %s answered, %s in %.1f s (%s)", arrival.asked.kind, peer.label, size(received), seconds, when)
+            if kind == QUERY and self.fold.counted and time.monotonic() - self._saved > SAVE_EVERY:
+                self._save_fold()
 
     def _receive(self, peer: Peer, arrival: Arrival, take: Take) -> int:
         """Read one answer and have it taken; the bytes that came. Nothing of it stays behind when this returns."""

@@ -60,8 +60,12 @@ def _packet(records: RecordDict, name: str) -> Packet:
     return Packet(arrays, told["meta"], triangular, frozenset(told["known"]))
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} among its metadata")
+
+
 def _object(record: Any) -> dict[str, Any]:
-    told = json.loads(record["json"])
+    told = json.loads(record["json"], parse_constant=_refuse)
     if not isinstance(told, dict):
         raise TypeError("its metadata is no object")
     return told

@@ -35,9 +35,16 @@ def main(grid: Grid, context: Context) -> None:
         raise
 
 
+class _StandardError(logging.Handler):
+    """Writes to what is standard error at the time: Flower puts its own there."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(self.format(record), file=sys.stderr, flush=True)
+
+
 def _log_to_standard_error() -> None:
     if not LOG.handlers:
-        handler = logging.StreamHandler(sys.stderr)
+        handler = _StandardError()
         handler.setFormatter(logging.Formatter("%(asctime)s gramfold: %(message)s", "%H:%M:%S"))
         LOG.addHandler(handler)
         LOG.setLevel(logging.INFO)
