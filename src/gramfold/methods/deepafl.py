@@ -84,7 +84,8 @@ class DeepAFL(PACE):
         rows = self.rows(client, broadcast)
         client.memory |= {REPRESENTATION: rows, FOLDED: np.array(layers)}
         if broadcast.meta["stage"] == "head":
-            return Moments.from_features(rows, client.train.targets, labels_of(broadcast), deep.fingerprint)
+            upload = Moments.from_features(rows, client.train.targets, labels_of(broadcast), deep.fingerprint)
+            return self.answerable(upload, client) if layers == self.depth else upload
         residuals = target_rows(client.train, broadcast, rows) - rows @ broadcast["weights"]
         return Moments.from_features(deep.widen(rows, layers), residuals, None, deep.fingerprint)
 

@@ -19,6 +19,7 @@ from gramfold.wire import Packet
 EXACT = [
     gf.Local(), gf.AFL(), gf.LocalClasses(), gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(), gf.APFL(lam=0.3, gamma=2.0),
     gf.PACE(), gf.PACE(regime="moments"), gf.PACE(regime="sketch"), gf.DeepAFL(depth=2),
+    gf.DeepAFL(depth=1, regime="moments"),
 ]  # fmt: skip
 GRADIENT = [quick(kind) for kind in (gf.FedAvg, gf.FedPCL, gf.Ditto, gf.FedDBE, gf.FedSelect, gf.LocalSGD)]
 
