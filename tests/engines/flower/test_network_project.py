@@ -157,7 +157,7 @@ def _until(true, *processes, seconds=180.0):
 
 def test_following_the_readme_gives_every_site_its_head(project, blobs):
     told = json.loads((project.server / "result" / "result.json").read_text())
-    assert told["sites"] == {"answered": list(SITES), "failed": {}, "late": []}
+    assert [told["sites"][key] for key in ("answered", "failed", "late")] == [list(SITES), {}, []]
     assert "pace" in (project.server / "result" / "report.html").read_text()
     X, y = blobs
     here = gf.run(gf.PACE(), gf.Federation.from_clients({name: (X[k::2], y[k::2]) for k, name in enumerate(SITES)}))

@@ -56,7 +56,7 @@ class FlowerRuns:
             "out": str(out),
         }
         Settings.read(config)  # what the server would refuse is refused before anything starts
-        network = self._started(progress)
+        network = self.start(progress)
         try:
             network.run(self.folder / "app", config, show=partial(_report, progress))
         except GramfoldError:
@@ -66,7 +66,8 @@ class FlowerRuns:
             raise
         return self._result(method, network, out, keep_heads)
 
-    def _started(self, progress: Progress | None) -> Network:
+    def start(self, progress: Progress | None = None) -> Network:
+        """The network, which is up after this."""
         with self._starting:
             if self._network is None:
                 write_app(self.folder / "app", {})
