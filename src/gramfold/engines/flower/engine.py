@@ -117,15 +117,16 @@ def on_flower(federation: Federation) -> Iterator[FlowerRuns]:
     """A network with a site for each client, as long as the block lasts. What it wrote is kept only if something fails."""
     check_sites(federation)
     folder = Path(tempfile.mkdtemp(prefix="gramfold-flower-"))
+    kept = False
     try:
         with ExitStack() as ending:
             yield FlowerRuns(federation, folder, ending)
     except GramfoldError as error:
-        raise GramfoldError(f"{error} (logs are in {folder})") from None
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    shutil.rmtree(folder, ignore_errors=True)
+        kept = (folder / "link.log").exists()
+        raise GramfoldError(f"{error} (logs are in {folder})") if kept else error from None
+    finally:
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_sites(federation: Federation) -> None:

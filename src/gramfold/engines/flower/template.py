@@ -119,10 +119,10 @@ def readme(sites: Sequence[str], host: str, port: int) -> str:
 {first}. Every site keeps its data and its personal model; what it sends are the second moments of its features. Who can
 see what, and what is not protected, is in gramfold's docs/deploy.md.
 
-Everywhere, with Python 3.11 or later:
+Everywhere, Python 3.11 or later and the same gramfold, {__version__}, with its Flower extra; from a checkout:
 
 ```sh
-pip install "gramfold[flower]=={__version__}"
+pip install ".[flower]"
 ```
 
 ## 1. The server
