@@ -29,7 +29,7 @@ class Fold:
         if site in self.counted:
             raise GramfoldError("its data has changed and what it sent before is gone; start anew in another folder")
         if self.kept is not None:
-            wire.write_atomically(self._kept_file(site), upload.pack().to_bytes())
+            wire.write_atomically(self._kept_file(site), *upload.pack().pieces())
         if self.total is None:
             self.total = upload
         else:
@@ -58,7 +58,7 @@ class Fold:
     def save(self, path: Path, session: str, task: str) -> None:
         packed: Packet = self.total.pack()
         meta = {"session": session, "task": task, "counted": self.counted, "upload": dict(packed.meta)}
-        wire.write_atomically(path, Packet(packed.arrays, meta, packed.triangular).to_bytes())
+        wire.write_atomically(path, *Packet(packed.arrays, meta, packed.triangular).pieces())
 
     @classmethod
     def load(cls, path: Path, session: str, kept: Path | None) -> "Fold":

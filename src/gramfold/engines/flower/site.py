@@ -192,7 +192,7 @@ class _Work:
     def swap_upload(self, name: str, packed: Packet, counted: list[str]) -> tuple[str, Packet] | None:
         """Keep what is sent; give back what was sent before and counted, for the server to take out."""
         kept = {path.stem.removeprefix("upload-"): path for path in self.folder.glob("upload-*.safetensors")}
-        wire.write_atomically(self.folder / f"upload-{name}.safetensors", packed.to_bytes())
+        wire.write_atomically(self.folder / f"upload-{name}.safetensors", *packed.pieces())
         replaced = None
         for other in kept.keys() - {name}:
             if other in counted:
