@@ -6,6 +6,7 @@
 Everything listens on the loopback only, writes into the folder, and is gone at the end, whatever happens in between.
 """
 
+import itertools
 import json
 import random
 import signal
@@ -61,7 +62,7 @@ class Network:
         self.link: Process | None = None
         self.nodes: dict[str, Process] = {}
         self._ids: dict[str, str] = {}
-        self._runs = 0
+        self._numbers = itertools.count(1)
         self._handlers: Handlers = {}
 
     # --- where things are ---
@@ -195,12 +196,12 @@ class Network:
 
     def start_run(self, app: Path, config: Mapping[str, Value]) -> tuple[str, Process]:
         """Start an app; its number, and a process that follows its log."""
-        self._runs += 1
-        settings = self.folder / "runs" / f"{self._runs}.toml"
+        name = f"runs/{next(self._numbers)}"
+        settings = self.folder / f"{name}.toml"
         settings.parent.mkdir(parents=True, exist_ok=True)
         settings.write_text(to_toml(config))
         run_id = str(self.flwr("run", str(app), CONNECTION, "--format", "json", "--run-config", str(settings))["run-id"])
-        return run_id, self._start(f"runs/{self._runs}", "flwr", "log", run_id, CONNECTION, "--stream", home=self.home)
+        return run_id, self._start(name, "flwr", "log", run_id, CONNECTION, "--stream", home=self.home)
 
     def finish_run(
         self, run_id: str, log: Process, *, seconds: float = 3600.0, show: Callable[[str], None] = lambda line: None
