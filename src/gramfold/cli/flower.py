@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -60,9 +61,9 @@ def up(
     write_app(place / "app", settings)
     typer.echo(f"starting {len(federation)} sites ...", err=True)
     with Network(place, sites_of(federation, place), port) as network:
-        exports = " ".join(f"{key}={value}" for key, value in {**QUIET, "FLWR_HOME": f"'{network.home}'"}.items())
+        exports = " ".join(f"{key}={value}" for key, value in {**QUIET, "FLWR_HOME": quote(str(network.home))}.items())
         typer.echo(f"A server at {network.address} with {len(federation)} sites is up, until Ctrl-C. In another terminal:\n")
-        typer.echo(f"export {exports}\n'{command_path('flwr')}' run '{place / 'app'}' {CONNECTION} --stream\n")
+        typer.echo(f"export {exports}\n{quote(command_path('flwr'))} run {quote(str(place / 'app'))} {CONNECTION} --stream\n")
         typer.echo(f"The result will be in {out}, the sites' models and the logs in {place / 'sites'}.")
         while True:
             time.sleep(1)

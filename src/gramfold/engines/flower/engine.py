@@ -30,7 +30,7 @@ from gramfold.methods import Method
 from gramfold.wire import Packet
 
 MOST_SITES = 16
-"""A site is four processes; more of them belong on more machines."""
+"""A site is two processes, and a third while it works; more of them belong on more machines."""
 DEADLINE_SECONDS = 900.0
 PHASES = {"query": "local", "train": "round", "evaluate": "personalize"}
 _ANSWERED = re.compile(r"gramfold: (?P<phase>query|train|evaluate): .* answered, .* \((?P<done>\d+) of (?P<all>\d+)\)")

@@ -1,11 +1,12 @@
 """A complete Flower network on this machine: a SuperLink, a SuperNode per site, TLS, and a key for every site.
 
-    with Network(folder, [Site("north", {"data": "north.npz"}), Site("south", {"data": "south.npz"})]) as network:
+    with Network(folder, [Site("north", {"data": "/data/north.npz"}), Site("south", {"data": "/data/south.npz"})]) as network:
         network.run(app, {"method": "pace"})
 
 Everything listens on the loopback only, writes into the folder, and is gone at the end, whatever happens in between.
 """
 
+import http.client
 import itertools
 import json
 import random
@@ -15,7 +16,6 @@ import ssl
 import subprocess
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -92,6 +92,8 @@ class Network:
     def __enter__(self) -> Self:
         self._handlers = _on_signals(_interrupt, signal.SIGTERM, signal.SIGHUP)
         try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.chmod(0o700)  # sites' data and keys are in it
             write_certificates(self.keys, HOST)
             self.home.mkdir(parents=True, exist_ok=True)
             connection = {"address": self.address, "root-certificates": str(self.keys / "ca.crt")}
@@ -122,7 +124,7 @@ class Network:
             end_members(self.folder)
         finally:
             for number, handler in {**patient, **self._handlers}.items():
-                signal.signal(number, handler)
+                signal.signal(number, handler or signal.SIG_DFL)
 
     def start_link(self) -> None:
         """The server. It keeps its book in a file, so it may be stopped and started again."""
@@ -211,6 +213,8 @@ class Network:
         while log.running and time.monotonic() < deadline:
             time.sleep(0.1)
             shown = _show_new(log, shown, show)
+        if self.link is None or not self.link.running:
+            raise GramfoldError(f"the server ended in mid-run; see {self.folder / 'link.log'}")
         status = self.status(run_id)
         while not status["status"].startswith("finished") and time.monotonic() < deadline:
             time.sleep(1)
@@ -264,11 +268,14 @@ class Network:
 
     def _healthy(self) -> bool:
         context = ssl.create_default_context(cafile=str(self.keys / "ca.crt"))
+        connection = http.client.HTTPSConnection(HOST, self.port, timeout=5, context=context)
         try:
-            with urllib.request.urlopen(f"https://{self.address}/health", timeout=5, context=context) as answer:
-                return bool(answer.status == 200)
-        except OSError:
+            connection.request("GET", "/health")
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
             return False
+        finally:
+            connection.close()
 
     def _until(self, ready: Callable[[], bool], process: Process, what: str) -> None:
         deadline = time.monotonic() + START_SECONDS
