@@ -18,7 +18,7 @@ from gramfold.errors import GramfoldError
 from gramfold.wire import Packet
 
 CULPRIT = "2"
-DEADLINE = 3.0
+DEADLINE = 5.0
 """Seconds, where one is to be missed: in-process sites answer in hundredths, on a busy machine perhaps in tenths."""
 
 
@@ -259,7 +259,7 @@ def test_a_node_that_never_answers_costs_the_deadline_once(sites):
     begun = time.monotonic()
     result = sites.run(gf.AFL(), with_culprit(sites, lambda message: None), **{"deadline-seconds": DEADLINE})
     assert time.monotonic() - begun < 10 * DEADLINE
-    assert_exact_without_culprit(sites, gf.AFL(), result, "no answer within 3 s")
+    assert_exact_without_culprit(sites, gf.AFL(), result, "no answer within 5 s")
 
 
 def test_nodes_that_die_in_mid_upload_hold_nobody_up(sites):
@@ -289,7 +289,7 @@ def test_in_many_rounds_a_site_that_fails_is_asked_no_more(sites):
     method = gf.DeepAFL(depth=1)
     result = sites.run(method, with_culprit(sites, answer), **{"deadline-seconds": DEADLINE})
     assert set(asked) == {"train"}
-    assert_exact_without_culprit(sites, method, result, "no answer within 3 s")
+    assert_exact_without_culprit(sites, method, result, "no answer within 5 s")
 
 
 def test_a_site_that_missed_a_round_joins_the_next_and_is_told_all_it_missed(sites):
@@ -343,7 +343,7 @@ def test_two_nodes_of_one_name_count_once(sites, federation):
 
 
 def test_expected_sites_that_never_came_are_named(sites):
-    result = sites.run(gf.AFL(), sites="north, " + ",".join(sites.names), **{"deadline-seconds": 0.5})
+    result = sites.run(gf.AFL(), sites="north, " + ",".join(sites.names), **{"deadline-seconds": DEADLINE})
     assert result["sites"]["failed"] == {"north": "it was expected and never came"}
 
 
@@ -354,5 +354,5 @@ def test_too_few_sites_end_the_run_with_all_reasons(sites):
     with pytest.raises(GramfoldError, match="only 5 of at least 6 sites sent their part") as caught:
         sites.run(gf.AFL(), nodes, **config)
     assert "2: no such data file" in str(caught.value)
-    assert "0: no answer within 3 s" in str(caught.value)
+    assert "0: no answer within 5 s" in str(caught.value)
     assert not (sites.folder / "out" / "result.json").exists()

@@ -64,7 +64,7 @@ def test_an_upload_after_the_deadline_is_folded_and_counts_in_the_next_run(sites
     last = held_back(sites.node("0"), folded)
 
     nodes = {name: sites.node(name) for name in sites.names} | {LATE: late, "0": waits}
-    first = sites.run(gf.PACE(), nodes, **{"deadline-seconds": 3.0})
+    first = sites.run(gf.PACE(), nodes, **{"deadline-seconds": 5.0})
     assert first["sites"]["late"] == [LATE]
     assert "counts in the next run" in first["sites"]["failed"][LATE]
     assert sites.distance(gf.PACE(), gf.run(gf.PACE(), sites.without(LATE))) < 1e-9
