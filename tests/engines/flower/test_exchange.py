@@ -118,6 +118,13 @@ def test_nodes_are_waited_for():
         assert list(exchange.nodes(3)) == [101, 102]
 
 
+def test_expected_nodes_beyond_those_needed_are_not_waited_for_until_the_deadline(monkeypatch):
+    monkeypatch.setattr(exchanges, "CONNECTING", 0.1)
+    grid = LocalGrid([echo])
+    with closing(Exchange(grid, 300.0)) as exchange:
+        assert list(exchange.nodes(1, expected=2)) == [101]
+
+
 @pytest.mark.parametrize("blocked", [2, 5])
 def test_blocked_pulls_lose_their_turn(blocked, monkeypatch):
     monkeypatch.setattr(exchanges, "PATIENCE", (1.0, 0.05))

@@ -173,7 +173,7 @@ class Coordinator:
 
     def _find_nodes(self) -> None:
         settings = self.settings
-        found = self.exchange.nodes(max(settings.minimum_sites, len(settings.sites)))
+        found = self.exchange.nodes(settings.minimum_sites, len(settings.sites))
         if not found:
             raise GramfoldError(f"no site is connected after {settings.deadline:g} s; start the SuperNodes and run again")
         if len(found) < settings.minimum_sites:
@@ -214,7 +214,7 @@ class Coordinator:
         """Ask for uploads, fold them as they come, and aggregate."""
         method, once, begun = self.method, self.method.rounds == 1, time.monotonic()
         if number:
-            self._welcome(self.exchange.nodes(0))
+            self._welcome(self.exchange.nodes())
         keep = method.keeps_uploads and number == method.rounds - 1
         self._told = broadcast
         if keep:

@@ -20,6 +20,8 @@ from flwr.serverapp import Grid
 
 POLL = 0.1, 2.0
 """The least and most seconds between two looks for the same answer; in between, a tenth of what it has taken so far."""
+CONNECTING = 30.0
+"""Seconds in which a node that is up is sure to be connected."""
 PATIENCE = 0.1, 60.0
 """A pull that takes longer than this part of the deadline, or these seconds, no longer holds up the next."""
 
@@ -65,12 +67,14 @@ class Exchange:
         self._answered: set[str] = set()
         self._closed = False
 
-    def nodes(self, wanted: int) -> dict[int, str]:
-        """The nodes that are connected, with the names they are registered under; waits for as many as are wanted."""
-        until = time.monotonic() + self.deadline
+    def nodes(self, needed: int = 0, expected: int = 0) -> dict[int, str]:
+        """The nodes that are connected, with the names they are registered under. Waits for as many as are needed until the
+        deadline, and a little for those that are expected beyond."""
+        begun = time.monotonic()
         while True:
             found = {int(node.node_id): str(node.name) for node in self.grid.get_nodes()}
-            if len(found) >= wanted or time.monotonic() >= until:
+            limit = self.deadline if len(found) < needed else min(CONNECTING, self.deadline)
+            if len(found) >= max(needed, expected) or time.monotonic() - begun >= limit:
                 return found
             time.sleep(min(1.0, self.deadline))
 
