@@ -321,6 +321,27 @@ def test_a_site_that_missed_a_round_joins_the_next_and_is_told_all_it_missed(sit
     assert len(seen) > 2
 
 
+def test_a_site_that_is_back_too_late_for_its_head_is_named(sites):
+    evaluating, answered = threading.Event(), threading.Event()
+
+    def late(message: Message) -> Message | None:
+        if not evaluating.is_set():
+            return None
+        answered.set()
+        return sites.node(CULPRIT)(message)
+
+    def waits(message: Message) -> Message | None:
+        if message.metadata.message_type == "train":
+            return sites.node("0")(message)
+        evaluating.set()
+        return last(message)
+
+    last = held_back(sites.node("0"), answered)
+    nodes = {**with_culprit(sites, late), "0": waits}
+    result = sites.run(gf.DeepAFL(depth=1), nodes, **{"deadline-seconds": DEADLINE})
+    assert result["sites"]["failed"] == {CULPRIT: "it came back too late to make its head"}
+
+
 # --- whose answer it is ---
 
 

@@ -41,6 +41,7 @@ def test_a_site_that_comes_later_is_added_and_all_heads_follow(method, sites, fe
     second = sites.run(method)
     assert everybody_answered(second, sites)
     assert {name for name, sent in uplink(second).items() if sent} == {LATE}  # the others are in the sum already
+    assert (first["sites"]["folded"], second["sites"]["folded"]) == ([n for n in sites.names if n != LATE], sites.names)
     assert sites.distance(method, gf.run(method, federation)) < 1e-9
 
 
@@ -154,6 +155,14 @@ def test_a_node_that_connects_between_rounds_takes_part_in_the_next(sites):
     run_locally(grid, sites.run_config(gf.DeepAFL(depth=1)))
     assert everybody_answered(sites.result(), sites)
     assert sum(message.metadata.dst_node_id == 999 for message in grid.sent) == 3
+
+
+def test_a_site_that_is_away_stays_in_the_sum(sites, federation):
+    sites.run(gf.AFL())
+    away = sites.run(gf.AFL(), {name: sites.node(name) for name in sites.names if name != LATE})
+    assert away["sites"]["folded"] == sites.names
+    assert LATE not in away["sites"]["answered"]
+    assert sites.distance(gf.AFL(), gf.run(gf.AFL(), federation)) < 1e-9
 
 
 def test_folded_uploads_of_another_run_are_refused(sites):

@@ -90,6 +90,16 @@ def test_a_method_with_a_path_for_a_name_writes_nothing(sites, tmp_path):
     assert not (tmp_path / "state").exists()
 
 
+def test_a_site_may_have_one_class_and_nothing_to_test_on(sites):
+    with np.load(sites.data("1")) as file:
+        content = {key: file[key] for key in file.files}
+    np.savez(sites.data("1"), **{**content, "labels": 0 * content["labels"], "train": np.ones(len(content["train"]), bool)})
+    result = sites.run(gf.PACE())
+    assert result["sites"]["answered"] == sites.names
+    one = result["methods"][0]["clients"][1]
+    assert (one["train"], one["test"], one["accuracy"]) == (len(content["train"]), 0, None)
+
+
 def test_what_a_site_keeps(sites):
     method = gf.PACE()
     sites.run(method)

@@ -12,14 +12,12 @@ rounds its site takes part again from the next round on.
 
 import json
 import logging
-import math
 import re
 import secrets
 import shutil
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from flwr.app import RecordDict
@@ -28,6 +26,7 @@ from gramfold import uploads, wire
 from gramfold.engines.flower import records
 from gramfold.engines.flower.exchange import Arrival, Exchange
 from gramfold.engines.flower.fold import Fold, saved_task
+from gramfold.engines.flower.settings import Settings
 from gramfold.engines.flower.site import BROADCAST, REPLACED, UPLOAD, one_line
 from gramfold.engines.flower.tasks import agreed_task, session_of, task_from_json, task_to_json
 from gramfold.engines.inprocess import PHASES
@@ -36,7 +35,7 @@ from gramfold.errors import GramfoldError
 from gramfold.evaluation import Scored
 from gramfold.evaluation.metrics import MANY
 from gramfold.federation import Task
-from gramfold.methods import Method, make_method
+from gramfold.methods import Method
 from gramfold.report import render_page
 from gramfold.report.text import size
 from gramfold.version import __version__
@@ -49,42 +48,6 @@ FOLD, KEPT, ERROR = "fold.safetensors", "uploads", "error.txt"
 TASK, QUERY, TRAIN, EVALUATE = "query.task", "query", "train", "evaluate"
 Take = Callable[["Peer", Mapping[str, Any], Mapping[str, Packet]], None]
 _ID = re.compile(r"[0-9a-f]{32}")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """A run's configuration, read and checked."""
-
-    method: Method
-    task: Task | None
-    seed: int
-    minimum_sites: int
-    deadline: float
-    out: Path
-    sites: tuple[str, ...] = ()
-
-    @classmethod
-    def read(cls, config: Mapping[str, Any]) -> "Settings":
-        try:
-            parameters = json.loads(str(config.get("parameters") or "{}"))
-            if not isinstance(parameters, dict):
-                raise ValueError("`parameters` is no JSON object")
-            seed, minimum = int(config.get("seed", 0)), int(config.get("minimum-sites", 1))
-            deadline = float(config.get("deadline-seconds", 600.0))
-            if seed < 0 or minimum < 1 or not 0 < deadline < math.inf:
-                raise ValueError("`seed` is at least 0, `minimum-sites` at least 1, `deadline-seconds` more than 0")
-        except ValueError as error:
-            raise GramfoldError(f"cannot read the run's configuration: {error}") from None
-        method = make_method(str(config.get("method", "pace")), **parameters)
-        unset = [name for name in getattr(method, "grids", {}) if getattr(method, name) is None]
-        if unset:
-            raise GramfoldError(
-                f"{method.name} would choose {unset[0]} by trial on everybody's data, which no server has; "
-                f"give it: parameters = '{{\"{unset[0]}\": ...}}'"
-            )
-        task = task_from_json(str(config["task"])) if config.get("task") else None
-        sites = tuple(name.strip() for name in str(config.get("sites", "")).split(",") if name.strip())
-        return cls(method, task, seed, minimum, deadline, Path(str(config.get("out") or "gramfold-run")), sites)
 
 
 @dataclass
@@ -144,6 +107,9 @@ class Coordinator:
         for number in range(method.rounds):
             broadcast = self._round(number, broadcast, task)
         clients = self._personalize(broadcast)
+        for peer in self.peers.values():
+            if peer.site not in clients:
+                self.failed.setdefault(peer.label, "it came back too late to make its head")
         for name in settings.sites:
             if name not in clients:
                 self.failed.setdefault(name, "it was expected and never came")
@@ -430,7 +396,13 @@ class Coordinator:
             "device": "cpu",
             "data": {"name": "sites", "samples": task.samples, "inputs": task.inputs, "outputs": task.outputs},
             "partition": {"kind": "site", "clients": len(result.clients), "dropped": 0},
-            "sites": {"answered": list(result.clients), "failed": self.failed, "late": self.late, "seconds": worked},
+            "sites": {
+                "answered": list(result.clients),
+                "failed": self.failed,
+                "late": self.late,
+                "folded": sorted(self.fold.counted),
+                "seconds": worked,
+            },
             "methods": [result.to_dict()],
         }
         text = json.dumps(page, indent=1, allow_nan=False)
