@@ -14,8 +14,8 @@ from typing import Any
 
 from gramfold import wire
 from gramfold.engines.flower import samples
-from gramfold.engines.flower.coordinator import Settings
 from gramfold.engines.flower.network import Network, Site
+from gramfold.engines.flower.settings import Settings
 from gramfold.engines.flower.site import head_file
 from gramfold.engines.flower.tasks import task_to_json
 from gramfold.engines.flower.template import write_app
