@@ -144,6 +144,40 @@ def gpu() -> str:
     )
 
 
+def flower() -> str:
+    """Real processes on one machine: what large uploads take, and what an empty run does."""
+    overhead = load("flower_overhead")
+    lines = [
+        "| m = 4096 | sites | up | down | upload phase | slowest site's own work, both phases | server's peak | SuperLink's peak |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    ratios = []
+    for method in ("afl", "pace"):
+        figures = load(f"flower_size_{method}")
+        ratios.append(f"{figures['server_peak_ratio']:.2f} ({method.upper()})")
+        for run in figures["runs"]:
+            phase = f"{duration(run['upload_phase_seconds'])}, {run['upload_phase_mb_per_second']:.1f} MB/s"
+            peaks = [size(run[f"{who}_peak_mb"] * 1e6) for who in ("server_app", "superlink")]
+            moved = [size(run[f"{way}_mb"] * 1e6) for way in ("uplink", "downlink")]
+            cells_of = [method.upper(), str(run["sites"]), *moved, phase, duration(run["slowest_sites_own_seconds"]), *peaks]
+            lines.append(f"| {' | '.join(cells_of)} |")
+    return "\n\n".join(
+        [
+            "## Over a network",
+            f"Flower's processes on {overhead['cores']} cores shared with other work, over loopback with TLS, all sites and the server on them: "
+            "seconds are those of a small machine under load, processes started and moments computed included. `python -m benchmarks.flower_size --method ...`.",
+            "\n".join(lines),
+            f"With five sites the server peaks at {' and '.join(ratios)} times its peak with one: answers are pulled, folded and released one at a "
+            "time. The SuperLink, which holds what is under way, grows with the number of sites.",
+            f"A run of PACE on three sites with next to nothing to compute takes {duration(overhead['best_run_seconds'])} at best, of which its two "
+            f"messages a site take {duration(overhead['best_two_phases_seconds'])} and the rest is Flower starting the run; starting the network "
+            f"took {duration(overhead['network_start_seconds'])}. In process the same takes {duration(overhead['in_process_seconds'])}, and over the "
+            f"in-process grid, with the same apps and messages, {duration(overhead['in_process_grid_seconds'])}. "
+            "`python -m benchmarks.flower_overhead`.",
+        ]
+    )
+
+
 def gradient() -> str:
     """The gradient methods beside the analytic ones."""
     parts = [
@@ -199,7 +233,7 @@ def _ranked(rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     (ROOT / "docs" / "gradient_results.md").write_text(gradient())
     head = "# Results\n\nMade by `python -m benchmarks.tables` from `benchmarks/results/*.json`, each by the command named."
-    (ROOT / "docs" / "results.md").write_text("\n\n".join([head, accuracy(), core(), cost(), gpu()]) + "\n")
+    (ROOT / "docs" / "results.md").write_text("\n\n".join([head, accuracy(), core(), cost(), gpu(), flower()]) + "\n")
     readme = ROOT / "README.md"
     before, rest = readme.read_text().split(BEGIN)
     after = rest.split(END)[1]

@@ -1,10 +1,13 @@
 """Shared fixtures. Random problems and helpers live in strategies.py."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import settings
 
 import gramfold as gf
+from gramfold.cli.main import main
 
 # The same examples on every machine and in every run: a red build can be reproduced by anyone.
 settings.register_profile("gramfold", deadline=None, derandomize=True, max_examples=40)
@@ -28,3 +31,18 @@ def blobs() -> tuple[np.ndarray, np.ndarray]:
 def federation(blobs: tuple[np.ndarray, np.ndarray]) -> gf.Federation:
     """Seven skewed clients."""
     return gf.Federation.split(*blobs, clients=7, partition="dirichlet:0.5", seed=3)
+
+
+@pytest.fixture
+def gramfold(monkeypatch, capsys, tmp_path):
+    """Run the command in an empty folder; gives back exit code, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["gramfold", *arguments])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        captured = capsys.readouterr()
+        return int(leaving.value.code or 0), captured.out, captured.err
+
+    return call

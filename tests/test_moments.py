@@ -332,3 +332,20 @@ def test_moments_of_another_map_load_but_do_not_fold(tmp_path):
     moments(fingerprint="theirs").save(tmp_path / "x")
     with pytest.raises(gf.GramfoldError, match="feature map: ours and theirs"):
         _ = moments(fingerprint="ours") + gf.Moments.load(tmp_path / "x")
+
+
+@given(problem=problems(samples=(12, 40), width=(1, 6), clients=(2, 4)))
+def test_moments_off_the_wire_add_like_those_they_were(problem):
+    """A triangle that came over the wire is added as it is, to a sum of any form; also to itself."""
+    parts = problem.moments()
+    came = [gf.Moments.unpack(part.pack()) for part in parts]
+    total = came[0].copy()
+    for part in came[1:]:
+        total += part
+    assert distance(total, problem.pooled()) < 1e-12
+    twice = gf.Moments.unpack(problem.pooled().pack())
+    twice += twice
+    assert distance(twice, problem.pooled() + problem.pooled()) < 1e-12
+    empty = gf.Moments(problem.X.shape[1], problem.classes, labels=tuple(range(problem.classes)))
+    empty += gf.Moments.unpack(problem.pooled().pack())
+    assert distance(empty, problem.pooled()) < 1e-12

@@ -29,11 +29,10 @@ from gramfold.methods import (
     PFedMe,
 )  # fmt: skip
 from gramfold.moments import Moments
+from gramfold.version import __version__
 
 if TYPE_CHECKING:
     from gramfold.estimators import PersonalizedClassifier, PersonalizedRegressor
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AFL", "APFL", "PACE", "ClientResult", "DeepAFL", "Ditto", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedHiP",

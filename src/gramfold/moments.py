@@ -43,11 +43,24 @@ class Moments:
         self._like = np.empty(0) if like is None else like
         self.n = 0
         self.squares: Array = arrays.zeros((outputs,), self._like)
-        self._gram: Array = None
+        self._square: Array = None
+        self._packed: np.ndarray | None = None
+        """The gram as its packed lower triangle, as it came; adding it to another takes no more."""
         self._cross: Array = None
         self._mirrored = False
         self._pending: list[tuple[Array, Array]] = []
         """(rows, targets) that are part of the sum; targets are a matrix, or class codes that stand for one-hot rows."""
+
+    @property
+    def _gram(self) -> Array:
+        """The multiplied-out part of the gram, None where all rows are pending."""
+        if self._packed is not None:
+            self._square, self._packed = wire.unpack_lower(self._packed), None
+        return self._square
+
+    @_gram.setter
+    def _gram(self, gram: Array) -> None:
+        self._square, self._packed = gram, None
 
     # --- making them ---
 
@@ -178,14 +191,19 @@ class Moments:
     # --- folding and forgetting ---
 
     def __iadd__(self, other: "Moments") -> "Moments":
-        self._require_same_space(other)
+        self.require_same_space(other)
         self.n += other.n
         self.squares = self.squares + other.squares
-        if other._gram is not None:
-            if self._gram is None:
+        mine = self._gram
+        if other._packed is not None and mine is not None:
+            wire.add_lower(mine, other._packed)
+            self._cross += other._cross
+            self._mirrored = False
+        elif other._gram is not None:
+            if mine is None:
                 self._gram, self._cross = arrays.copy(other._gram), arrays.copy(other._cross)
             else:
-                self._gram += other._gram
+                mine += other._gram
                 self._cross += other._cross
             self._mirrored = False
         for rows, targets in list(other._pending):  # a list of its own: `a += a` appends to the one it reads
@@ -199,7 +217,7 @@ class Moments:
 
     def __sub__(self, other: "Moments") -> "Moments":
         """The moments without `other`'s samples, which must be part of these."""
-        self._require_same_space(other)
+        self.require_same_space(other)
         fewer = self.labels is not None and bool((self.counts < other.counts).any())
         if self.n < other.n or fewer:
             raise GramfoldError(f"cannot take {other.n} samples out of {self.n}: they are not part of these moments")
@@ -243,7 +261,8 @@ class Moments:
         wanted = [arrays.one_hot(part, self.outputs, rows) if part.ndim == 1 else part for rows, part in pairs]
         return arrays.concatenate([rows for rows, _ in pairs]), arrays.concatenate(wanted)
 
-    def _require_same_space(self, other: "Moments") -> None:
+    def require_same_space(self, other: "Moments") -> None:
+        """Raise unless these can be added: the same features, targets and classes."""
         for name, mine, theirs in (
             ("feature dimension", self.dim, other.dim),
             ("number of targets", self.outputs, other.outputs),
@@ -256,15 +275,21 @@ class Moments:
     def check(self) -> None:
         """Raise unless these can be the moments of n samples: shapes, finiteness, diagonal, counts."""
         squares = arrays.to_numpy(self.squares)
-        held = [self._joined()] if self._gram is None else [self._joined(), (self._gram, self._cross)]
+        held, numbers, diagonal = [self._joined()], [squares], None
+        if self._packed is not None:
+            numbers += [self._packed, self._cross]
+            diagonal = self._packed[wire.lower_diagonal(self.dim)]
+        elif self._gram is not None:
+            held.append((self._gram, self._cross))
+            diagonal = self._gram.diagonal()
         for left, right in held:
             if tuple(left.shape) != (len(right), self.dim) or tuple(right.shape) != (len(left), self.outputs):
                 raise GramfoldError(f"moments of wrong shape: {tuple(left.shape)} with {tuple(right.shape)}")
         if squares.shape != (self.outputs,) or (self.labels is not None and len(self.labels) != self.outputs):
             raise GramfoldError(f"moments of {self.outputs} targets with target squares of shape {squares.shape}")
-        if not all(arrays.all_finite(part) for part in (squares, *(part for pair in held for part in pair))):
+        if not all(arrays.all_finite(part) for part in (*numbers, *(part for pair in held for part in pair))):
             raise GramfoldError("moments must be finite; found NaN or infinity")
-        if self._gram is not None and self.dim and float(self._gram.diagonal().min()) < 0:
+        if diagonal is not None and self.dim and float(diagonal.min()) < 0:
             raise GramfoldError("the gram matrix has a negative diagonal entry")
         if self.n < 0 or squares.min(initial=0.0) < 0 or sum(len(rows) for rows, _ in self._pending) > self.n:
             raise GramfoldError(f"these cannot be the moments of {self.n} samples")
@@ -329,11 +354,14 @@ class Moments:
                 raise ValueError(f"a {form!r} of {rows} rows and {dim} columns with a cross-moment of shape {sent.shape}")
             moments = cls(dim, len(squares), labels=labels, fingerprint=str(meta["fingerprint"]))
             moments.n, moments.squares = n, squares
-            gram = wire.unpack_lower(gram) if form == "triangle" else wire.unpack_upper(gram, rows, dim)
+            if form == "factor":
+                gram = wire.unpack_upper(gram, rows, dim)
+            elif (gram.shape, rows) != ((wire.lower_size(dim),), dim):
+                raise ValueError(f"{gram.size} numbers are not the triangle of a {dim} x {dim} matrix")
             cross = np.zeros((rows, len(squares)))
             cross[:, present] = sent
             if form == "triangle":
-                moments._gram, moments._cross = gram, cross
+                moments._packed, moments._cross = gram, cross
             else:
                 moments._pending = [(gram, cross)]
         except (KeyError, TypeError, ValueError) as error:
@@ -343,7 +371,7 @@ class Moments:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write them as safetensors."""
-        wire.write_atomically(Path(path), self.pack().to_bytes())
+        wire.write_atomically(Path(path), *self.pack().pieces())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Moments":

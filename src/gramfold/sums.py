@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from gramfold import arrays
 from gramfold.arrays import Array
+from gramfold.errors import GramfoldError
 from gramfold.wire import Packet
 
 
@@ -32,6 +33,10 @@ class Sums:
         self._parts[name] = part
 
     def __iadd__(self, other: "Sums") -> "Sums":
+        mine, theirs = ({name: tuple(part.shape) for name, part in sums._parts.items()} for sums in (self, other))
+        if mine != theirs:
+            wrong = min(name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name))
+            raise GramfoldError(f"sums differ in {wrong}: shape {mine.get(wrong)} and {theirs.get(wrong)}")
         if not self._own:
             self._parts, self._own = {name: arrays.copy(arrays.float64(part)) for name, part in self._parts.items()}, True
         for name, part in other._parts.items():

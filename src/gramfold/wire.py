@@ -1,8 +1,9 @@
 """What travels: named arrays and small metadata, as safetensors. No pickle anywhere."""
 
+import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,12 +39,14 @@ class Packet:
     @property
     def wire_bytes(self) -> int:
         """The length of `to_bytes()`, without making it."""
-        shapes = {
+        return serialised_size(self._shapes(), self._metadata())
+
+    def _shapes(self) -> "Shapes":
+        return {
             name: ((lower_size(len(array)),) if name in self.triangular else tuple(array.shape), _dtype_name(array))
             for name, array in self.arrays.items()
             if name not in self.known
         }
-        return serialised_size(shapes, self._metadata())
 
     def _metadata(self) -> dict[str, str]:
         lists = {"triangular": self.triangular - self.known, "known": self.known}
@@ -56,6 +59,18 @@ class Packet:
             if name not in self.known
         }
         return bytes(save(arrays, self._metadata()))
+
+    def pieces(self) -> Iterator[bytes | memoryview]:
+        """The same in pieces, each array where it lies: for what is too large to be laid out twice."""
+        header, _ = _layout(self._shapes(), self._metadata())
+        text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+        text += b" " * (-len(text) % 8)
+        yield len(text).to_bytes(8, "little") + text
+        del header["__metadata__"]
+        for name in header:
+            array = self.arrays[name]
+            packed = pack_lower(array) if name in self.triangular else np.ascontiguousarray(to_numpy(array))
+            yield packed.reshape(-1).view(np.uint8).data if packed.size else b""
 
     def completed(self, earlier: Mapping[str, Array]) -> "Packet":
         """The packet with the arrays that it counts on being known, as they came in earlier ones."""
@@ -86,8 +101,19 @@ class Packet:
         return cls(arrays, meta, triangular, known)
 
 
-def serialised_size(shapes: Mapping[str, tuple[tuple[int, ...], str]], metadata: Mapping[str, str]) -> int:
-    """Bytes of a safetensors file that holds arrays of these shapes and dtypes (F64, I64 ...) and this metadata."""
+Shapes = Mapping[str, tuple[tuple[int, ...], str]]
+"""Shape and dtype (F64, I64 ...) of arrays, by name."""
+
+
+def serialised_size(shapes: Shapes, metadata: Mapping[str, str]) -> int:
+    """Bytes of a safetensors file that holds arrays of these shapes and this metadata."""
+    header, offset = _layout(shapes, metadata)
+    length = len(json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode())
+    return 8 + -(-length // 8) * 8 + offset
+
+
+def _layout(shapes: Shapes, metadata: Mapping[str, str]) -> tuple[dict[str, Any], int]:
+    """The header of such a file, its arrays in their order, and how many bytes follow it."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     offset = 0
     for name in sorted(shapes, key=lambda name: (_LAYOUT.index(shapes[name][1]), name)):
@@ -95,8 +121,7 @@ def serialised_size(shapes: Mapping[str, tuple[tuple[int, ...], str]], metadata:
         end = offset + int(np.prod(shape, dtype=np.int64)) * _itemsize(dtype)
         header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [offset, end]}
         offset = end
-    length = len(json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode())
-    return 8 + -(-length // 8) * 8 + offset
+    return header, offset
 
 
 def _itemsize(dtype: str) -> int:
@@ -132,6 +157,18 @@ def unpack_lower(packed: np.ndarray) -> np.ndarray:
     return matrix
 
 
+def lower_diagonal(m: int) -> np.ndarray:
+    """Where the diagonal lies in a packed lower triangle."""
+    ends = np.arange(1, m + 1)
+    return ends * (ends + 1) // 2 - 1
+
+
+def add_lower(matrix: np.ndarray, packed: np.ndarray) -> None:
+    """Add a packed lower triangle to that of a matrix."""
+    for i in range(len(matrix)):
+        matrix[i, : i + 1] += packed[lower_size(i) : lower_size(i + 1)]
+
+
 def upper_size(r: int, m: int) -> int:
     return r * m - r * (r - 1) // 2
 
@@ -152,11 +189,12 @@ def unpack_upper(packed: np.ndarray, r: int, m: int) -> np.ndarray:
     return matrix
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, *pieces: bytes | memoryview) -> None:
     """Write under a temporary name, then rename: nobody ever sees half a file."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_bytes(data)
+        with temporary.open("wb") as file:
+            file.writelines(pieces)
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
@@ -168,3 +206,9 @@ def read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise GramfoldError(f"cannot read {path}: {error.strerror}") from None
+
+
+def file_name(name: str) -> str:
+    """A client's name as a file name of its own that cannot leave its folder."""
+    safe = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
+    return safe if safe == name else f"{safe}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

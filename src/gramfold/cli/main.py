@@ -8,6 +8,7 @@ import click
 import typer
 
 import gramfold
+from gramfold.cli.flower import flower
 from gramfold.cli.methods import methods
 from gramfold.cli.report import report
 from gramfold.cli.run import run
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(methods)
 app.command()(report)
+app.add_typer(flower, name="flower")
 
 
 def _show_version(wanted: bool) -> None:
@@ -50,7 +52,8 @@ def main() -> None:
     except GramfoldError as error:
         code = _complain(str(error))
     except click.exceptions.NoArgsIsHelpError as error:
-        typer.echo(error.ctx.get_help() if error.ctx else error.format_message())
+        if text := error.format_message().strip():  # where typer has not printed the help by itself
+            typer.echo(text)
         code = 2
     except click.ClickException as error:
         code = _complain(error.format_message())

@@ -1,6 +1,5 @@
 """`gramfold run`: cut a data set into clients, run methods over them, compare."""
 
-import hashlib
 import json
 import os
 import sys
@@ -14,8 +13,7 @@ from rich.console import Console
 import gramfold
 from gramfold import wire
 from gramfold.cli.progress import show_progress
-from gramfold.engines import ENGINES
-from gramfold.engines import run as run_method
+from gramfold.engines import ENGINES, open_engine
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Federation, load_dataset
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, Method, make_method
@@ -74,24 +72,16 @@ def run(
         **federation.description,
         "methods": [],
     }
-    with show_progress(len(chosen)) as progress:
+    options: dict[str, Any] = {"device": device, "checkpoint": checkpoint, "evaluate_every": evaluate_every}
+    with open_engine(engine, federation, **options) as run_method, show_progress(len(chosen)) as progress:
         for method in chosen:
             with progress.method(method.name) as report_progress:
-                outcome = run_method(
-                    method,
-                    federation,
-                    engine=engine,
-                    device=device,
-                    progress=report_progress,
-                    keep_heads=heads is not None,
-                    checkpoint=checkpoint,
-                    evaluate_every=evaluate_every,
-                )
+                outcome = run_method(method, progress=report_progress, keep_heads=heads is not None)
             result["methods"].append(outcome.to_dict())
             for name, head in outcome.heads.items():
                 folder = heads / method.name  # type: ignore[operator]
                 folder.mkdir(parents=True, exist_ok=True)
-                head.save(folder / f"{_file_name(name)}.safetensors")
+                head.save(folder / f"{wire.file_name(name)}.safetensors")
     text = json.dumps(result, indent=1, allow_nan=False)
     _make_folder(out)
     wire.write_atomically(out / "result.json", text.encode())
@@ -163,9 +153,3 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise GramfoldError(f"cannot make {folder}: {error.strerror}") from None
-
-
-def _file_name(client: str) -> str:
-    """A client's name as a file name of its own that cannot leave its folder."""
-    safe = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in client)
-    return safe if safe == client else f"{safe}-{hashlib.sha256(client.encode()).hexdigest()[:8]}"

@@ -1,7 +1,11 @@
 """Where a method runs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from os import PathLike
 from pathlib import Path
+from typing import Protocol
 
 from gramfold.engines.inprocess import run_inprocess
 from gramfold.engines.result import ClientResult, Result
@@ -10,7 +14,34 @@ from gramfold.errors import GramfoldError
 from gramfold.federation import Federation
 from gramfold.methods import Method
 
-ENGINES = ("inprocess",)
+ENGINES = ("inprocess", "flower")
+
+
+class RunMethod(Protocol):
+    """Runs a method over a federation that an engine has at hand."""
+
+    def __call__(self, method: Method, *, progress: Progress | None = None, keep_heads: bool = True) -> Result: ...
+
+
+@contextmanager
+def open_engine(
+    engine: str, federation: Federation, *, device: str = "cpu", checkpoint: Path | None = None, evaluate_every: int = 0
+) -> Iterator[RunMethod]:
+    """A way to run methods one after another; what the engine has to start for it is started once, and ended with the block."""
+    if engine == "inprocess":
+        yield partial(run_inprocess, federation=federation, device=device, checkpoint=checkpoint, evaluate_every=evaluate_every)
+    elif engine == "flower":
+        if device != "cpu" or checkpoint is not None or evaluate_every:
+            raise GramfoldError("the flower engine knows no device, checkpoint or evaluation between rounds; leave them out")
+        from gramfold.engines.flower import require_flwr
+
+        require_flwr()
+        from gramfold.engines.flower.engine import on_flower
+
+        with on_flower(federation) as run_method:
+            yield run_method
+    else:
+        raise GramfoldError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
 
 
 def run(
@@ -26,21 +57,14 @@ def run(
 ) -> Result:
     """Run a method over a federation and evaluate every client's final model.
 
-    `device` is "cpu" (NumPy) or a torch device such as "cuda". `keep_heads=False` drops each head once it is evaluated.
+    `engine` is "inprocess", or "flower": a site per client on a real network on this machine, for trying out. `device` is
+    "cpu" (NumPy) or a torch device such as "cuda". `keep_heads=False` drops each head once it is evaluated.
     `checkpoint` is a folder: a run that was stopped, by Ctrl-C or otherwise, goes on from there when called again.
     `evaluate_every` adds the clients' mean test accuracy to the history every so many rounds, for the report only.
     """
-    if engine not in ENGINES:
-        raise GramfoldError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
-    return run_inprocess(
-        method,
-        federation,
-        device=device,
-        progress=progress,
-        keep_heads=keep_heads,
-        checkpoint=None if checkpoint is None else Path(checkpoint),
-        evaluate_every=evaluate_every,
-    )
+    folder = None if checkpoint is None else Path(checkpoint)
+    with open_engine(engine, federation, device=device, checkpoint=folder, evaluate_every=evaluate_every) as run_method:
+        return run_method(method, progress=progress, keep_heads=keep_heads)
 
 
-__all__ = ["ENGINES", "ClientResult", "Progress", "Result", "run"]
+__all__ = ["ENGINES", "ClientResult", "Progress", "Result", "RunMethod", "open_engine", "run"]

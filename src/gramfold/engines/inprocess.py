@@ -225,7 +225,7 @@ class _Simulation:
         shared = method.global_head(state.broadcast)
         finished = self._finish(shared, keep_heads)
         names = [client.name for client in self.federation.clients]
-        result = Result(
+        return Result(
             method=method.name,
             parameters=given.parameters(),
             rounds=method.rounds,
@@ -236,12 +236,7 @@ class _Simulation:
             run=Run(method, self.federation.task, state.broadcast),
             chosen={**state.tuned, **state.broadcast.meta.get("chosen", {})},
             history=state.history,
-        )
-        if state.history:  # after the last round come the final broadcast and the final models
-            final = {"mean_accuracy": result.mean_accuracy, "downlink_bytes": result.downlink_bytes}
-            last = {**state.history[-1], **final}
-            result = replace(result, history=[*state.history[:-1], last])
-        return result
+        ).with_final_figures()
 
 
 def on_device(samples: Samples, device: str) -> Samples:

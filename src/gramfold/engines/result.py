@@ -1,7 +1,7 @@
 """What a run gives back: heads, and figures for every client, in Python and as JSON."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gramfold import arrays, evaluation
@@ -129,6 +129,13 @@ class Result:
     @property
     def downlink_bytes(self) -> int:
         return sum(client.downlink_bytes for client in self.clients.values())
+
+    def with_final_figures(self) -> "Result":
+        """The same with its last round booked in full: after it come the final broadcast and the final models."""
+        if not self.history:
+            return self
+        final = {"mean_accuracy": self.mean_accuracy, "downlink_bytes": self.downlink_bytes}
+        return replace(self, history=[*self.history[:-1], {**self.history[-1], **final}])
 
     def to_dict(self) -> dict[str, Any]:
         """The method's entry in result.json."""

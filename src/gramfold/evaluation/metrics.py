@@ -1,14 +1,19 @@
 """Accuracy of one head on one test split, and how clients' figures are summed up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from gramfold.arrays import to_numpy
-from gramfold.evaluation.calibration import Calibration
+from gramfold.errors import GramfoldError
+from gramfold.evaluation.calibration import BINS, Calibration
 from gramfold.federation import Samples
 from gramfold.heads import Head, softmax
+
+MANY = 2**53
+"""More samples than anybody has, and the last whole number that a float is sure of."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,24 @@ class Scored:
     right: int = 0
     squared_error: float = 0.0
     calibration: Calibration | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, for a message."""
+        bins = None if self.calibration is None else {key: part.tolist() for key, part in vars(self.calibration).items()}
+        return {"n": self.n, "right": self.right, "squared_error": self.squared_error, "calibration": bins}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> "Scored":
+        """What `to_dict` gave, checked."""
+        bins, calibration = told["calibration"], None
+        if bins is not None:
+            calibration = Calibration(**{key: np.array(part, float) for key, part in bins.items()})
+            if any(part.shape != (BINS,) or not np.isfinite(part).all() for part in vars(calibration).values()):
+                raise GramfoldError(f"a calibration has {BINS} bins of finite numbers")
+        scored = cls(int(told["n"]), int(told["right"]), float(told["squared_error"]), calibration)
+        if not (0 <= scored.right <= scored.n < MANY and 0 <= scored.squared_error < np.inf):
+            raise GramfoldError(f"{scored.right} right of {scored.n} samples, squared error {scored.squared_error:g}: cannot be")
+        return scored
 
     @property
     def accuracy(self) -> float | None:

@@ -21,6 +21,8 @@ class Dataset:
     labels: tuple[int | str, ...] | None
     train: np.ndarray | None = None
     client: np.ndarray | None = None
+    whole: bool = True
+    """False for one site's share, which may hold a single class."""
 
     def __post_init__(self) -> None:
         n = len(self.inputs)
@@ -30,7 +32,7 @@ class Dataset:
                 raise GramfoldError(f"{self.name}: `{what}` has shape {array.shape}, but there are {n} samples")
         if self.inputs.ndim not in (2, 4):
             raise GramfoldError(f"{self.name}: expected features (n x d) or images (n x H x W x 3), got {self.inputs.shape}")
-        if self.labels is not None and len(np.unique(self.targets)) < 2:
+        if self.whole and self.labels is not None and len(np.unique(self.targets)) < 2:
             raise GramfoldError(f"{self.name}: only one class in the labels; classification needs at least two")
         require_finite(self.inputs, self.name)
 
@@ -77,9 +79,11 @@ def digits() -> Dataset:
     return Dataset("digits", inputs.astype(np.float32), codes.astype(np.int64), tuple(range(10)))
 
 
-def load_npz(path: str | Path) -> Dataset:
+def load_npz(path: str | Path, whole: bool = True) -> Dataset:
     """An .npz file: `features` (n x d) or `images` (n x H x W x 3, uint8), `labels` (n), and optionally `train` (n, bool),
-    `client` (n, names) and `classes` (C names, labels then being 0..C-1)."""
+    `client` (n, names) and `classes` (C names, labels then being 0..C-1).
+
+    With whole=False it is one site's share of the data, which may hold a single class and no test samples."""
     path = Path(path)
     if not path.is_file():
         raise GramfoldError(f"no such data file: {path}")
@@ -117,10 +121,10 @@ def load_npz(path: str | Path) -> Dataset:
         if train.dtype.kind not in "biu":
             raise GramfoldError(f"{name}: `train` must be True or False per sample, got dtype {train.dtype}")
         train = train.astype(bool)
-        if train.shape == (len(inputs),) and (train.all() or not train.any()):
+        if whole and train.shape == (len(inputs),) and (train.all() or not train.any()):
             raise GramfoldError(f"{name}: `train` is the same for all samples; leave it out to split each client's data")
     client = content.get("client")
-    return Dataset(name, inputs, codes, labels, train, None if client is None else client.astype(str))
+    return Dataset(name, inputs, codes, labels, train, None if client is None else client.astype(str), whole)
 
 
 def load_dataset(name: str) -> Dataset:

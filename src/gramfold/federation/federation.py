@@ -149,7 +149,7 @@ class Federation:
         if twice:
             raise GramfoldError(f"two clients are called {twice[0]!r}")
         first, source = next(iter(clients.items()))
-        X, y = _load(str(first), source)[:2]
+        X, y = load_source(str(first), source)[:2]
         inputs = int(np.prod(X.shape[1:]))
         if regression:
             known, outputs = None, int(np.prod(np.shape(y)[1:], dtype=np.int64))
@@ -160,7 +160,7 @@ class Federation:
                 raise GramfoldError("only one class in the labels; classification needs at least two")
         shape = tuple(X.shape[1:]) if X.ndim > 2 else ()
         task = Task(inputs, known, outputs, seed, _samples_of(clients, test), shape)
-        made = [_given_client(str(name), source, task, test) for name, source in clients.items()]
+        made = [given_client(str(name), source, task, test) for name, source in clients.items()]
         description = {
             "data": {"name": "clients", "inputs": inputs, "outputs": outputs},
             "partition": {"kind": "given", "clients": len(made), "dropped": 0},
@@ -249,7 +249,7 @@ def stratified(codes: np.ndarray, test: float, rng: np.random.Generator) -> tupl
 # --- data that is already apart ---
 
 
-def _load(name: str, source: ClientSource) -> ClientArrays:
+def load_source(name: str, source: ClientSource) -> ClientArrays:
     loaded = source() if callable(source) else source
     if len(loaded) not in (2, 4):
         raise GramfoldError(f"client {name!r} must be (X, y) or (X, y, X_test, y_test), got {len(loaded)} arrays")
@@ -275,16 +275,18 @@ def _samples_of(clients: Mapping[str, ClientSource], test: float) -> int | None:
 def _labels_of(clients: Mapping[str, ClientSource]) -> tuple[int | str, ...]:
     found: set[Any] = set()
     for name, source in clients.items():
-        for y in _load(str(name), source)[1::2]:
+        for y in load_source(str(name), source)[1::2]:
             found.update(encode(np.asarray(y), f"client {name!r}")[1])
     if len({type(label) for label in found}) > 1:
         raise GramfoldError("clients mix class numbers and class names; use one or the other")
     return tuple(sorted(found))
 
 
-def _given_client(name: str, source: ClientSource, task: Task, test: float) -> Client:
+def given_client(name: str, source: ClientSource, task: Task, test: float) -> Client:
+    """A client of a task from its own data: see `Federation.from_clients`."""
+
     def samples(part: int) -> Samples:
-        loaded = _load(name, source)
+        loaded = load_source(name, source)
         X, y = loaded[2 * part : 2 * part + 2] if len(loaded) == 4 else loaded
         if int(np.prod(X.shape[1:])) != task.inputs:
             raise GramfoldError(f"client {name!r} has {int(np.prod(X.shape[1:]))} numbers per sample, the others {task.inputs}")

@@ -5,6 +5,7 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 from gramfold.errors import GramfoldError
+from gramfold.features import FeatureMap
 from gramfold.methods.afl import AFL
 from gramfold.methods.apfl import APFL
 from gramfold.methods.deepafl import DeepAFL
@@ -48,6 +49,8 @@ def make_method(name: str, **parameters: Any) -> Method:
         if key not in known:
             raise GramfoldError(f"method {name!r} has no parameter {key}; it has: {', '.join(known)}")
         given[key] = tuple(value) if isinstance(value, list) else value
+        if isinstance(value, dict):  # a feature map, as `parameters()` describes it
+            given[key] = FeatureMap.from_description(value)
         if not _fits(given[key], known[key]):
             raise GramfoldError(f"{name}'s {key} must be {_in_words(known[key])}, got {value!r}")
     return METHODS[name](**given)

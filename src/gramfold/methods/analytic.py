@@ -81,6 +81,17 @@ class Analytic(Method):
         client.memory[FOLDED] = np.array(1)
         return total
 
+    def check(self, upload: Any, broadcast: Packet) -> None:
+        phi, labels = self.map(broadcast), labels_of(broadcast)
+        self.check_space(upload, phi, labels)
+
+    def check_space(self, upload: Any, phi: Map, labels: moments.Labels | None) -> None:
+        """Raise unless the upload is moments of this map's features, with these classes (None: with values)."""
+        if not isinstance(upload, Moments):
+            raise GramfoldError(f"{self.name} folds moments, not {type(upload).__name__.lower()}")
+        outputs = upload.outputs if labels is None else len(labels)
+        Moments(phi.dim, outputs, labels=labels, fingerprint=phi.fingerprint).require_same_space(upload)
+
     def parameters(self) -> Mapping[str, Any]:
         given = super().parameters()
         return {key: value.describe() if isinstance(value, FeatureMap) else value for key, value in given.items()}

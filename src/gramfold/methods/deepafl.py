@@ -15,7 +15,7 @@ no trouble. Omega is never formed: A is as narrow as W, and so is all that a lay
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -84,9 +84,13 @@ class DeepAFL(PACE):
         rows = self.rows(client, broadcast)
         client.memory |= {REPRESENTATION: rows, FOLDED: np.array(layers)}
         if broadcast.meta["stage"] == "head":
-            return Moments.from_features(rows, client.train.targets, labels_of(broadcast), deep.fingerprint)
+            upload = Moments.from_features(rows, client.train.targets, labels_of(broadcast), deep.fingerprint)
+            return self.answerable(upload, client) if layers == self.depth else upload
         residuals = target_rows(client.train, broadcast, rows) - rows @ broadcast[layer_names(layers)[1]]
         return Moments.from_features(deep.widen(rows, layers), residuals, None, deep.fingerprint)
+
+    def check(self, upload: Any, broadcast: Packet) -> None:
+        self.check_space(upload, self.map(broadcast), labels_of(broadcast) if broadcast.meta["stage"] == "head" else None)
 
     def aggregate(self, total: Moments, broadcast: Packet) -> Packet:
         layers, meta, solved = broadcast.meta["layers"], dict(broadcast.meta), _solved(broadcast)

@@ -102,9 +102,12 @@ class PACE(Analytic):
         return Packet({}, meta)
 
     def local(self, client: ClientData, broadcast: Packet) -> Moments:
-        upload = super().local(client, broadcast)
+        return self.answerable(super().local(client, broadcast), client)
+
+    def answerable(self, upload: Moments, client: ClientData) -> Moments:
+        """The upload as it travels. Where the server answers in the basis of the factor it receives, the client remembers the
+        way back to its samples."""
         if self.regime == "moments" and upload.n < upload.dim:
-            # the server will answer in the basis of the factor it received: remember the way back to the samples
             upload, client.memory["rotation"] = upload.rotated()
         return upload
 

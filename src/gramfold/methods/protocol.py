@@ -92,6 +92,9 @@ class Method(ABC):
         """The uploads of several clients, computed together."""
         return [self.local(client, broadcast) for client in clients]
 
+    def check(self, upload: Any, broadcast: Packet) -> None:  # noqa: B027
+        """Raise unless the upload can be an answer to the broadcast; an engine asks for uploads that come from elsewhere."""
+
     @abstractmethod
     def aggregate(self, total: Any, broadcast: Packet) -> Packet:
         """What everybody is told after a round, from the sum of the uploads."""

@@ -53,6 +53,7 @@ def render_page(result: Mapping[str, Any]) -> str:
     parts = [
         f"<h1>{escape(str(data['name']))}</h1>",
         f'<p class="soft">{escape(what + dropped)}. gramfold {escape(result["gramfold"])}.</p>',
+        *_left_out(result.get("sites", {}).get("failed", {})),
         _summary(methods),
     ]
     if classes and methods:
@@ -72,6 +73,12 @@ def render_page(result: Mapping[str, Any]) -> str:
         f"<title>gramfold: {escape(str(data['name']))}</title><style>{STYLE}</style></head>\n"
         f"<body>{''.join(parts)}</body></html>\n"
     )
+
+
+def _left_out(sites: Mapping[str, str]) -> list[str]:
+    """The sites that a run on a network went on without, and why."""
+    listed = "".join(f"<li><b>{escape(name)}</b>: {escape(reason)}</li>" for name, reason in sites.items())
+    return [f"<p>Left out:</p><ul>{listed}</ul>"] if listed else []
 
 
 def _table(header: Sequence[tuple[str, str]], rows: Sequence[tuple[str, Sequence[str]]]) -> str:

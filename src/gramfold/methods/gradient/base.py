@@ -148,6 +148,13 @@ class Gradient(Method):
         cohort = self._cohort(clients, broadcast)
         return _as_given(cohort, self.update(cohort, broadcast))
 
+    def check(self, upload: Any, broadcast: Packet) -> None:
+        if isinstance(upload, Sums):
+            for name, part in model_of(broadcast).items():
+                if MODEL + name in upload and tuple(upload[MODEL + name].shape) != tuple(part.shape):
+                    got, expected = tuple(upload[MODEL + name].shape), tuple(part.shape)
+                    raise GramfoldError(f"the weights {name} have shape {got}, the model's {expected}")
+
     def aggregate(self, total: Any, broadcast: Packet) -> Packet:
         packed = total.pack()
         total = type(total).unpack(Packet(tensors(packed.arrays), packed.meta))  # over a network they come as NumPy arrays

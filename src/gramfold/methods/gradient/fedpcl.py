@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.gradient.base import Gradient, State, base_of, tensors
@@ -53,6 +54,15 @@ class FedPCL(Gradient):
                 Gathered({client.name: {"classes": held, "prototypes": prototypes[k, held], "counts": counts[k, held]}})
             )
         return uploads
+
+    def check(self, upload: Any, broadcast: Packet) -> None:
+        classes = len(broadcast.meta["labels"])
+        for parcel in upload.parcels.values() if isinstance(upload, Gathered) else ():
+            held = parcel["classes"]
+            if len(held) and not (int(held.min()) >= 0 and int(held.max()) < classes):
+                raise GramfoldError(f"prototypes of classes that are not among the {classes}")
+            if tuple(parcel["prototypes"].shape) != (len(held), self.projector) or len(parcel["counts"]) != len(held):
+                raise GramfoldError(f"{len(held)} prototypes of {self.projector} numbers were expected")
 
     def fold(self, total: Gathered, broadcast: Packet) -> Packet:
         """The prototypes by client and class (zero where there is none), and their means weighted by samples."""

@@ -1,0 +1,79 @@
+"""`gramfold flower`: an app of one's own for real machines, and a network on this one for trying out."""
+
+import time
+from pathlib import Path
+from shlex import quote
+from typing import Annotated
+
+import typer
+
+from gramfold.engines.flower import require_flwr
+from gramfold.errors import GramfoldError
+from gramfold.federation import Federation, load_dataset
+
+flower = typer.Typer(help="On a real network: sites that keep their data and their models.", no_args_is_help=True)
+
+
+@flower.command()
+def new(
+    folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet.")],
+    sites: Annotated[str, typer.Option(help="The sites' names, separated by commas.")] = "north,south",
+    server: Annotated[str, typer.Option(help="Where sites reach the server: HOST or HOST:PORT.")] = "localhost:8443",
+) -> None:
+    """Write what a server and its sites need: an app, certificates, a loader to fill in, and a README with every command."""
+    require_flwr()
+    from gramfold.engines.flower.template import write_project
+
+    write_project(folder, [name.strip() for name in sites.split(",") if name.strip()], *_address(server))
+    typer.echo(f"wrote {folder}; go on with {folder / 'README.md'}")
+
+
+@flower.command()
+def up(
+    sites: Annotated[int, typer.Option(help="How many sites.", min=1)] = 3,
+    data: Annotated[str, typer.Option(help="digits (embedded), or an .npz file with features and labels.")] = "digits",
+    partition: Annotated[str, typer.Option(help="How to cut the data into sites; see gramfold run.")] = "dirichlet:0.5",
+    seed: Annotated[int, typer.Option(help="The one seed everything random is drawn from.", min=0)] = 0,
+    folder: Annotated[Path, typer.Option(help="A new folder for everything the network writes.")] = Path("gramfold-network"),
+    port: Annotated[int | None, typer.Option(help="The server's port; a free one if not given.", min=1, max=65535)] = None,
+) -> None:
+    """Start a whole network on this machine, for trying out; it stays until Ctrl-C."""
+    require_flwr()
+    from gramfold.engines.flower.engine import check_sites, sites_of
+    from gramfold.engines.flower.network import CONNECTION, Network
+    from gramfold.engines.flower.processes import QUIET, command_path
+    from gramfold.engines.flower.tasks import task_to_json
+    from gramfold.engines.flower.template import write_app
+    from gramfold.engines.flower.toml import Value
+
+    if folder.exists():
+        raise GramfoldError(f"{folder} exists; choose a new folder with --folder")
+    federation = Federation.from_dataset(load_dataset(data), sites, partition, seed=seed)
+    check_sites(federation)
+    place = folder.absolute()
+    out = place / "result"
+    settings: dict[str, Value] = {
+        "task": task_to_json(federation.task),
+        "seed": seed,
+        "minimum-sites": len(federation),
+        "out": str(out),
+    }
+    write_app(place / "app", settings)
+    typer.echo(f"starting {len(federation)} sites ...", err=True)
+    with Network(place, sites_of(federation, place), port) as network:
+        exports = " ".join(f"{key}={value}" for key, value in {**QUIET, "FLWR_HOME": quote(str(network.home))}.items())
+        typer.echo(f"A server at {network.address} with {len(federation)} sites is up, until Ctrl-C. In another terminal:\n")
+        typer.echo(f"export {exports}\n{quote(command_path('flwr'))} run {quote(str(place / 'app'))} {CONNECTION} --stream\n")
+        typer.echo(f"The result will be in {out}, the sites' models and the logs in {place / 'sites'}.")
+        while True:
+            time.sleep(1)
+            network.check()
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon:
+        return text, 443
+    if not port.isdigit() or not 0 < int(port) < 65536:
+        raise GramfoldError(f"cannot read --server {text!r}; write HOST or HOST:PORT")
+    return host, int(port)

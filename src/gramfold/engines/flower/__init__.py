@@ -1,0 +1,16 @@
+"""On a real network: sites are Flower SuperNodes, and this package is the only place that imports flwr.
+
+server_app -> coordinator -> exchange      at the server: phases, policies; messages out, answers in one by one
+client_app -> site                         at a site: its data, its memory, its head, all on its own disk
+records                                    between them: a header and packets as Flower records
+"""
+
+import importlib.util
+
+from gramfold.errors import GramfoldError
+
+
+def require_flwr() -> None:
+    """Raise, saying what to install, where flwr is missing."""
+    if importlib.util.find_spec("flwr") is None:
+        raise GramfoldError("this needs Flower: pip install 'gramfold[flower]'")

@@ -1,0 +1,41 @@
+"""The ClientApp: every message to a site goes to `Site`, which knows nothing of Flower."""
+
+from flwr.app import Context, Message
+from flwr.clientapp import ClientApp
+
+from gramfold.engines.flower import records
+from gramfold.engines.flower.site import Site
+
+__all__ = ["app"]
+
+app = ClientApp()
+
+
+def _answer(kind: str, message: Message, context: Context) -> Message:
+    told, parts = Site(context.node_config).answer(kind, lambda: records.read(message.content))
+    content = records.content(told, *(records.packet_records(name, packet) for name, packet in parts.items()))
+    return Message(content, reply_to=message)
+
+
+@app.query("task")
+def task(message: Message, context: Context) -> Message:
+    """What the site's data is like."""
+    return _answer("task", message, context)
+
+
+@app.query()
+def moments(message: Message, context: Context) -> Message:
+    """The upload of a method of one round."""
+    return _answer("local", message, context)
+
+
+@app.train()
+def round_of_many(message: Message, context: Context) -> Message:
+    """The upload of one round of many."""
+    return _answer("local", message, context)
+
+
+@app.evaluate()
+def personalize(message: Message, context: Context) -> Message:
+    """The site makes its head, keeps it, and says how well it does."""
+    return _answer("personalize", message, context)

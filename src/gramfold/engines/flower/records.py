@@ -1,0 +1,71 @@
+"""Packets as Flower records and back: arrays as an ArrayRecord, everything else as JSON in a ConfigRecord."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+
+from gramfold import wire
+from gramfold.arrays import to_numpy
+from gramfold.errors import GramfoldError
+from gramfold.wire import Packet
+
+HEADER = "header"
+ARRAYS, META = "/arrays", "/meta"
+Records = dict[str, ArrayRecord | ConfigRecord]
+
+
+def packet_records(name: str, packet: Packet) -> Records:
+    """The records of one packet. Messages to many sites share them, so that its arrays are laid out once."""
+    parts = {
+        key: Array(wire.pack_lower(part) if key in packet.triangular else np.ascontiguousarray(to_numpy(part)))
+        for key, part in packet.arrays.items()
+        if key not in packet.known
+    }
+    told = {
+        "meta": dict(packet.meta), "triangular": sorted(packet.triangular - packet.known), "known": sorted(packet.known),
+    }  # fmt: skip
+    return {name + ARRAYS: ArrayRecord(parts), name + META: ConfigRecord({"json": json.dumps(told)})}
+
+
+def content(header: Mapping[str, Any], *packets: Records) -> RecordDict:
+    """What a message holds: a header and any number of packets."""
+    records = RecordDict()
+    records[HEADER] = ConfigRecord({"json": json.dumps(dict(header))})
+    for packet in packets:
+        for name, record in packet.items():
+            records[name] = record
+    return records
+
+
+def read(records: RecordDict) -> tuple[dict[str, Any], dict[str, Packet]]:
+    """The header and the packets of a message, whose records are emptied on the way: nothing is held twice."""
+    try:
+        header = _object(records[HEADER])
+        names = [name.removesuffix(ARRAYS) for name in records if name.endswith(ARRAYS)]
+        return header, {name: _packet(records, name) for name in names}
+    except (KeyError, TypeError, ValueError) as error:
+        raise GramfoldError(f"not a gramfold message: {error}") from None
+
+
+def _packet(records: RecordDict, name: str) -> Packet:
+    told, parts = _object(records[name + META]), records[name + ARRAYS]
+    triangular = frozenset(told["triangular"])
+    arrays: dict[str, np.ndarray] = {}
+    for key in list(parts):
+        array = parts.pop(key).numpy()  # type: ignore[union-attr]
+        arrays[key] = wire.unpack_lower(array) if key in triangular else array
+    return Packet(arrays, told["meta"], triangular, frozenset(told["known"]))
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} among its metadata")
+
+
+def _object(record: Any) -> dict[str, Any]:
+    told = json.loads(record["json"], parse_constant=_refuse)
+    if not isinstance(told, dict):
+        raise TypeError("its metadata is no object")
+    return told

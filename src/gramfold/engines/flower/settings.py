@@ -1,0 +1,53 @@
+"""A run's configuration, as it stands in the app's pyproject.toml or is given to `flwr run`."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gramfold.engines.flower.tasks import task_from_json
+from gramfold.errors import GramfoldError
+from gramfold.federation import Task
+from gramfold.methods import Method, make_method
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to run and under which policies, read and checked."""
+
+    method: Method
+    task: Task | None
+    """None: the sites are asked, and must agree."""
+    seed: int
+    """Of a task that the sites agree on; one that is given has its own."""
+    minimum_sites: int
+    deadline: float
+    """Seconds, for each phase."""
+    out: Path
+    sites: tuple[str, ...] = ()
+    """Who is expected."""
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any]) -> "Settings":
+        try:
+            parameters = json.loads(str(config.get("parameters") or "{}"))
+            if not isinstance(parameters, dict):
+                raise ValueError("`parameters` is no JSON object")
+            seed, minimum = int(config.get("seed", 0)), int(config.get("minimum-sites", 1))
+            deadline = float(config.get("deadline-seconds", 600.0))
+            if seed < 0 or minimum < 1 or not 0 < deadline < math.inf:
+                raise ValueError("`seed` is at least 0, `minimum-sites` at least 1, `deadline-seconds` more than 0")
+        except ValueError as error:
+            raise GramfoldError(f"cannot read the run's configuration: {error}") from None
+        method = make_method(str(config.get("method", "pace")), **parameters)
+        unset = [name for name in getattr(method, "grids", {}) if getattr(method, name) is None]
+        if unset:
+            raise GramfoldError(
+                f"{method.name} would choose {unset[0]} by trial on everybody's data, which no server has; "
+                f"give it: parameters = '{{\"{unset[0]}\": ...}}'"
+            )
+        task = task_from_json(str(config["task"])) if config.get("task") else None
+        sites = tuple(name.strip() for name in str(config.get("sites", "")).split(",") if name.strip())
+        return cls(method, task, seed, minimum, deadline, Path(str(config.get("out") or "gramfold-run")), sites)

@@ -1,0 +1,280 @@
+"""A site: its own data, and what it keeps on its own disk. Nothing here knows of Flower; a message is a header and packets.
+
+    STATE/METHOD/head.safetensors                  the site's head, for `gramfold.load_head`
+    STATE/METHOD/SESSION/memory.safetensors        what the method remembers between messages
+    STATE/METHOD/SESSION/told.safetensors          arrays that came before and do not travel again
+    STATE/METHOD/SESSION/upload-ID.safetensors     the moments that it sent
+
+Every file is written all or nothing. A session is one method with its parameters on one task; the site works out its name
+itself, and everything about where its data lies comes from its own configuration, never from a message.
+"""
+
+import functools
+import hashlib
+import importlib
+import importlib.util
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gramfold import wire
+from gramfold.arrays import Array, to_numpy
+from gramfold.engines.flower.tasks import session_of, task_from_json
+from gramfold.errors import GramfoldError
+from gramfold.evaluation import score_head
+from gramfold.federation import Client, Samples, Task, load_npz
+from gramfold.federation.datasets import encode
+from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
+from gramfold.heads import Head
+from gramfold.methods import ClientData, Method, make_method
+from gramfold.methods.analytic import FOLDED
+from gramfold.version import __version__
+from gramfold.wire import Packet
+
+HELD_OUT = 0.25
+"""The part of a site's samples to test on, where its data has no split of its own."""
+BROADCAST, UPLOAD, REPLACED = "broadcast", "upload", "replaced"
+"""What the packets of a message are called."""
+Answer = tuple[dict[str, Any], dict[str, Packet]]
+
+
+def head_file(state: str | Path, method: str) -> Path:
+    """Where a site keeps its head for a method."""
+    return Path(state) / method / "head.safetensors"
+
+
+class Site:
+    """Answers messages. `config` is the node's configuration: `name`, `data` or `loader`, and `state-dir`."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.config = config
+        self.name = str(config.get("name", "")).strip()
+
+    def answer(self, kind: str, read: Callable[[], Answer]) -> Answer:
+        """The answer to a message, read here; whatever goes wrong is one line in it, with the site's name."""
+        mine, begun = {"site": self.name, "gramfold": __version__}, time.monotonic()
+        try:
+            if not self.name:
+                raise GramfoldError("this node's configuration gives no `name`; add one, different at every site")
+            header, packets = read()
+            if header.get("gramfold") != __version__:
+                theirs = header.get("gramfold")
+                raise GramfoldError(f"the server runs gramfold {theirs}, this site {__version__}; install the same")
+            told, parts = getattr(self, f"_{kind}")(header, packets)
+        except GramfoldError as error:
+            return {**mine, "error": one_line(str(error))}, {}
+        except Exception as error:
+            return {**mine, "error": one_line(f"{type(error).__name__}: {error}")}, {}
+        return {**mine, **told, "seconds": time.monotonic() - begun}, parts
+
+    # --- its data ---
+
+    @functools.cached_property
+    def source(self) -> ClientArrays:
+        """(X, y) or (X, y, X_test, y_test), from the data file or the loader that the configuration names."""
+        data, loader = self.config.get("data"), self.config.get("loader")
+        if bool(data) == bool(loader):
+            raise GramfoldError("this node's configuration must give either `data` (an .npz file) or `loader` (module:function)")
+        loaded = _from_file(str(data)) if data else _from_loader(str(loader), self.config)
+        return load_source(self.name, loaded)
+
+    def client(self, task: Task) -> Client:
+        return given_client(self.name, self.source, task, HELD_OUT)
+
+    def _task(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
+        """What its data is like."""
+        X, y = (to_numpy(part) for part in self.source[:2])
+        told: dict[str, Any] = {"inputs": int(np.prod(X.shape[1:])), "shape": list(X.shape[1:]) if X.ndim > 2 else []}
+        targets = [to_numpy(part) for part in self.source[1::2]]
+        listed = _listed_classes(self.config.get("data"))
+        if listed is not None:
+            told |= {"labels": listed, "outputs": len(listed)}
+        elif y.ndim > 1 or (y.dtype.kind == "f" and (y != np.rint(y)).any()):
+            told |= {"labels": None, "outputs": int(np.prod(y.shape[1:]))}
+        else:
+            found = encode(np.concatenate(targets), self.name)[1]
+            told |= {"labels": list(found), "outputs": len(found)}
+        train = len(y) if len(self.source) == 4 else len(y) - int(held_out_size(np.array(len(y)), HELD_OUT))
+        return {**told, "declared": listed is not None, "samples": train}, {}
+
+    # --- its work ---
+
+    def _local(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
+        """Its upload; nothing but its name where the server has counted it already."""
+        work = self._work(header, packets)
+        train = work.client.train()
+        name = _upload_id(self.name, work.session, work.run, header["round"], train)
+        counted = [entry for entry in header.get("counted", ()) if isinstance(entry, str)]
+        if name in counted and work.memory_of == name:
+            return {"upload": name, "counted": True}, {}
+        fresh = {} if work.method.rounds == 1 else work.memory
+        data = ClientData(self.name, train, dict(fresh))
+        upload = work.method.local(data, work.broadcast)
+        work.remember(name, data.memory)
+        packed = upload.pack()
+        if work.method.rounds > 1:
+            return {"upload": name}, {UPLOAD: packed}
+        replaced = work.swap_upload(name, packed, counted)
+        if name in counted:
+            return {"upload": name, "counted": True}, {}
+        if replaced is None:
+            return {"upload": name}, {UPLOAD: packed}
+        return {"upload": name, "replaces": replaced[0]}, {UPLOAD: packed, REPLACED: replaced[1]}
+
+    def _personalize(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
+        """Its head, kept here; what the server gets is how well it does."""
+        work = self._work(header, packets)
+        train, test = work.client.train(), work.client.test()
+        # to be honest about its own samples a method must know whether they are in the sum
+        folded = header.get("upload") == work.memory_of or FOLDED not in work.memory
+        data = ClientData(self.name, train, dict(work.memory) if folded else {})
+        head = work.method.personalize(data, work.broadcast)
+        head.save(head_file(work.state, work.method.name))
+        shared = _shared_head(work.method, work.broadcast)
+        return {
+            "train": train.n,
+            "scored": score_head(head, test).to_dict(),
+            "shared": None if shared is None else score_head(shared, test).to_dict(),
+            "chosen": dict(head.chosen),
+        }, {}
+
+    def _work(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "_Work":
+        state = self.config.get("state-dir")
+        if not state:
+            raise GramfoldError("this node's configuration gives no `state-dir`, where the site keeps its head")
+        method, task = make_method(header["method"], **header["parameters"]), task_from_json(header["task"])
+        return _Work(
+            method, Path(str(state)), session_of(method, task), str(header["run"]), self.client(task), packets[BROADCAST]
+        )
+
+
+@dataclass
+class _Work:
+    """One message's work: the method, and what this session left on disk."""
+
+    method: Method
+    state: Path
+    session: str
+    run: str
+    client: Client
+    broadcast: Packet
+    memory: dict[str, Array] = field(default_factory=dict)
+    memory_of: str = ""
+    """The upload that the memory belongs to."""
+
+    def __post_init__(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise GramfoldError(f"cannot make {self.folder}: {error.strerror}") from None
+        remembered = self._load("memory")
+        if remembered is not None:
+            self.memory, self.memory_of = dict(remembered.arrays), str(remembered.meta["upload"])
+        if self.method.rounds > 1:
+            told = self._load("told")
+            earlier = dict(told.arrays) if told is not None else {}
+            self.broadcast = self.broadcast.completed(earlier)
+            self._save("told", {**earlier, **self.broadcast.arrays})
+
+    @property
+    def folder(self) -> Path:
+        return self.state / self.method.name / self.session
+
+    def remember(self, upload: str, memory: Mapping[str, Array]) -> None:
+        self._save("memory", memory, upload=upload)
+        self.memory, self.memory_of = dict(memory), upload
+
+    def swap_upload(self, name: str, packed: Packet, counted: list[str]) -> tuple[str, Packet] | None:
+        """Keep what is sent; give back what was sent before and counted, for the server to take out."""
+        kept = {path.stem.removeprefix("upload-"): path for path in self.folder.glob("upload-*.safetensors")}
+        wire.write_atomically(self.folder / f"upload-{name}.safetensors", *packed.pieces())
+        replaced = None
+        for other in kept.keys() - {name}:
+            if other in counted:
+                replaced = other, Packet.from_bytes(wire.read(kept[other]))
+            else:
+                kept[other].unlink(missing_ok=True)
+        return replaced
+
+    def _load(self, what: str) -> Packet | None:
+        """What an earlier message of this run left; of another run it is of no use."""
+        path = self.folder / f"{what}.safetensors"
+        if not path.exists():
+            return None
+        packet = Packet.from_bytes(wire.read(path))
+        return packet if packet.meta.get("run") == self.run else None
+
+    def _save(self, what: str, arrays: Mapping[str, Array], **meta: Any) -> None:
+        wire.write_atomically(self.folder / f"{what}.safetensors", Packet(arrays, {"run": self.run, **meta}).to_bytes())
+
+
+def one_line(text: str) -> str:
+    """An error as one line of bounded length."""
+    line = " ".join(text.split()) or "no reason given"
+    return line if len(line) <= 300 else line[:297] + "..."
+
+
+def _shared_head(method: Method, broadcast: Packet) -> Head | None:
+    """The shared model, where what this site was told holds it."""
+    try:
+        return method.global_head(broadcast)
+    except KeyError:
+        return None
+
+
+def _upload_id(name: str, session: str, run: str, round_number: int, train: Samples) -> str:
+    """The same for the same samples in the same session, however often they are asked for."""
+    digest = hashlib.sha256(json.dumps([name, session, run, round_number]).encode())
+    for part in train:
+        array = np.ascontiguousarray(to_numpy(part))
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(array.data.cast("B") if array.size else b"")
+    return digest.hexdigest()[:32]
+
+
+def _from_file(path: str) -> ClientArrays:
+    dataset = load_npz(path, whole=False)
+    y = np.asarray(dataset.labels)[dataset.targets] if len(dataset.targets) else dataset.targets
+    if dataset.train is None:
+        return dataset.inputs, y
+    rows, held_out = np.flatnonzero(dataset.train), np.flatnonzero(~dataset.train)
+    return dataset.inputs[rows], y[rows], dataset.inputs[held_out], y[held_out]
+
+
+def _listed_classes(path: Any) -> list[str] | None:
+    """The class names that a data file lists."""
+    if not path:
+        return None
+    with np.load(str(path), allow_pickle=False) as file:
+        return file["classes"].astype(str).tolist() if "classes" in file.files else None
+
+
+def _from_loader(spec: str, config: Mapping[str, Any]) -> ClientArrays:
+    """What the site's own function returns; it is called with the node's configuration."""
+    place, _, name = spec.rpartition(":")
+    if not place:
+        raise GramfoldError(f"loader {spec!r} must be written as module:function or FILE.py:function")
+    try:
+        load: Callable[[dict[str, Any]], ClientArrays] = getattr(_module(place), name)
+        loaded = load(dict(config))
+        if not isinstance(loaded, tuple):
+            raise TypeError(f"it must return (X, y) or (X, y, X_test, y_test), not {type(loaded).__name__}")
+        return loaded
+    except Exception as error:
+        raise GramfoldError(f"loader {spec} failed: {type(error).__name__}: {error}") from None
+
+
+def _module(place: str) -> Any:
+    if not place.endswith(".py"):
+        return importlib.import_module(place)
+    spec = importlib.util.spec_from_file_location(Path(place).stem, place)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"cannot import {place}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

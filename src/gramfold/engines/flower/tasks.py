@@ -1,0 +1,85 @@
+"""What a run is about: the task as JSON, the one that sites agree on, and the fingerprint by which a run knows its own."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from gramfold.errors import GramfoldError
+from gramfold.federation import Task
+from gramfold.methods import Method
+
+
+def task_to_json(task: Task) -> str:
+    """
+    >>> task_from_json(task_to_json(Task(2, ("a", "b"), 2, seed=0)))
+    Task(inputs=2, labels=('a', 'b'), outputs=2, seed=0, samples=None, shape=())
+    """
+    return json.dumps(asdict(task))
+
+
+def task_from_json(text: str) -> Task:
+    try:
+        told = json.loads(text)
+        labels = None if told["labels"] is None else tuple(told["labels"])
+        samples = None if told.get("samples") is None else int(told["samples"])
+        shape = tuple(int(length) for length in told.get("shape") or ())
+        return Task(int(told["inputs"]), labels, int(told["outputs"]), int(told["seed"]), samples, shape)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise GramfoldError(
+            f"cannot read the task: {error!r}; write inputs, labels (or null), outputs and seed as JSON"
+        ) from None
+
+
+def agreed_task(told: Mapping[str, Mapping[str, Any]], seed: int) -> Task:
+    """The task of sites that have described their data, by name. Where a site lists its classes, all must list the same."""
+    names = sorted(told)
+    first = told[names[0]]
+    for name in names[1:]:
+        for key, what in (("inputs", "numbers per sample"), ("shape", "sample shape"), ("outputs", "targets")):
+            mine, theirs = first[key], told[name][key]
+            if mine != theirs and not (key == "outputs" and first["labels"] is not None):
+                raise GramfoldError(f"sites {names[0]!r} and {name!r} differ in their {what}: {mine} and {theirs}; give `task`")
+        if (told[name]["labels"] is None) != (first["labels"] is None):
+            raise GramfoldError(f"sites {names[0]!r} and {name!r} differ: one has classes, the other continuous targets")
+    samples = sum(site["samples"] for site in told.values())
+    if first["labels"] is None:
+        labels, outputs = None, first["outputs"]
+    else:
+        labels = _agreed_labels(told)
+        outputs = len(labels)
+    return Task(first["inputs"], labels, outputs, seed, samples, tuple(first["shape"]))
+
+
+def _agreed_labels(told: Mapping[str, Mapping[str, Any]]) -> tuple[int | str, ...]:
+    """The class list that sites declare, or all labels that any of them has."""
+    declaring = sorted(name for name in told if told[name]["declared"])
+    labels: tuple[int | str, ...] | None = None
+    for name in declaring:
+        listed = tuple(told[name]["labels"])
+        if labels is not None and listed != labels:
+            raise GramfoldError(
+                f"sites {declaring[0]!r} and {name!r} list different classes: {_short(labels)} and {_short(listed)}; "
+                "make the lists equal or give `task`"
+            )
+        labels = listed
+    found = {label for site in told.values() for label in site["labels"]}
+    if len({type(label) for label in found}) > 1:
+        raise GramfoldError("sites mix class numbers and class names; use one or the other, or give `task`")
+    if labels is None:
+        labels = tuple(sorted(found))
+    if len(labels) < 2:
+        raise GramfoldError("only one class in the labels of all sites; classification needs at least two")
+    return labels
+
+
+def session_of(method: Method, task: Task) -> str:
+    """Equal for runs that may share folded uploads: the same method, parameters and task."""
+    told = [method.name, dict(method.parameters()), json.loads(task_to_json(task))]
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:32]
+
+
+def _short(labels: tuple[int | str, ...]) -> str:
+    text = ", ".join(map(str, labels))
+    return text if len(text) <= 60 else text[:57] + "..."

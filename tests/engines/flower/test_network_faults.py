@@ -1,0 +1,101 @@
+"""One network on which nearly everything goes wrong at once: the run ends in time, names the culprits, and the rest is exact."""
+
+import json
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flwr", reason="the flower engine needs Flower")
+
+from relay import Relay
+
+import gramfold as gf
+from gramfold.engines.flower.certificates import write_site_key
+from gramfold.engines.flower.engine import sites_of
+from gramfold.engines.flower.network import Network, Site
+from gramfold.engines.flower.processes import members
+from gramfold.engines.flower.site import head_file
+from gramfold.engines.flower.tasks import task_to_json
+from gramfold.engines.flower.template import write_app
+from strategies import relative
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+GOOD = ("north", "south")
+LOADERS = {"unmounted": "raises", "asleep": "sleeps", "not-finite": "sends_nan", "truncated": "sends_wrong_shape"}
+DIES, STRANGER = "dies", "stranger"
+DEADLINE = 50.0
+"""Of each phase; honest sites need 6 to 15 s."""
+METHOD = gf.AFL(features="bias+linear+fourier:512")
+UPLOAD = 660_000
+"""Bytes of a site's upload, R of 195 x 521 numbers: many times what else it says in that time."""
+
+
+@pytest.fixture(scope="module")
+def everybody():
+    rng = np.random.default_rng(5)
+    names = (*GOOD, *LOADERS, DIES, STRANGER)
+    codes = rng.integers(0, 4, (len(names), 260))
+    X = rng.standard_normal((4, 8))[codes] + rng.standard_normal((*codes.shape, 8))
+    return gf.Federation.from_clients(dict(zip(names, zip(X, codes, strict=True), strict=True)), seed=1, labels=range(4))
+
+
+def kill_in_mid_upload(network: Network, relay: Relay) -> None:
+    if relay.cut.wait(300):
+        network.nodes[DIES].send(signal.SIGKILL)
+
+
+def test_the_run_ends_in_time_with_the_others_exact_result_and_names_the_culprits(everybody, tmp_path):
+    sites = {site.name: site for site in sites_of(everybody, tmp_path)}
+    for name, loader in LOADERS.items():
+        path = Path(__file__).with_name("misbehaviour.py")
+        sites[name] = Site(name, {**sites[name].config, "loader": f"{path}:{loader}"})
+    stranger = sites.pop(STRANGER)
+    write_app(tmp_path / "app", {})
+    config = {
+        "method": METHOD.name, "parameters": json.dumps(METHOD.parameters()), "task": task_to_json(everybody.task),
+        "minimum-sites": 2, "deadline-seconds": DEADLINE, "out": str(tmp_path / "out"),
+        "sites": ",".join(client.name for client in everybody),
+    }  # fmt: skip
+    network = Network(tmp_path)
+    with network, Relay(network.port, limit=UPLOAD // 2) as relay:
+        sites[DIES] = Site(DIES, sites[DIES].config, server=relay.address)
+        for site in sites.values():
+            network.register(site)
+            network.start_node(site)
+        write_site_key(network.site_folder(STRANGER) / "key")  # which nobody registers
+        network.start_node(stranger)
+        network.wait_online(sites)
+        threading.Thread(target=kill_in_mid_upload, args=(network, relay), daemon=True).start()
+        begun = time.monotonic()
+        log = network.run(tmp_path / "app", config, seconds=600)
+        took = time.monotonic() - begun
+        assert relay.cut.is_set()
+        assert not network.nodes[DIES].running
+        with pytest.raises(gf.GramfoldError, match=r"'stranger' did not come: .* register its public key"):
+            network.wait_online([STRANGER])
+    assert members(tmp_path) == [], "a process was left behind"
+    told = json.loads((tmp_path / "out" / "result.json").read_text())["sites"]
+    assert told["answered"] == sorted(GOOD)
+    reasons = told["failed"]
+    assert set(reasons) == {*LOADERS, DIES, STRANGER}
+    assert "the archive is not mounted" in reasons["unmounted"]
+    assert "no answer within" in reasons["asleep"]
+    assert "no answer within" in reasons[DIES]
+    assert "NaN" in reasons["not-finite"]
+    assert "are not the upper trapezoid" in reasons["truncated"]
+    assert "expected and never came" in reasons[STRANGER]
+    assert all("\n" not in reason for reason in reasons.values())
+    assert all(name in log for name in (*LOADERS, DIES)), "the log names them too"
+    # one deadline waiting for the stranger to connect, one for who does not answer; the rest is the others' own time
+    assert took < 2 * DEADLINE + 120
+    good = gf.Federation([client for client in everybody if client.name in GOOD], everybody.task)
+    here = gf.run(METHOD, good)
+    for name in GOOD:
+        head = gf.load_head(head_file(network.state(name), METHOD.name))
+        assert relative(head.streams[0].weights, here.heads[name].streams[0].weights) < 1e-9
+    assert not any(head_file(network.state(name), METHOD.name).exists() for name in (*LOADERS, DIES))

@@ -1,0 +1,142 @@
+"""Over Flower's messages every method gives what it gives in process: the same heads, figures and bytes."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import gramfold as gf
+from flower_cases import Sites, everybody_answered
+from gradient_cases import quick
+from gramfold import wire
+from gramfold.engines.flower.local_grid import run_locally
+from gramfold.errors import GramfoldError
+from gramfold.features import parse
+from gramfold.wire import Packet
+
+EXACT = [
+    gf.Local(), gf.AFL(), gf.LocalClasses(), gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(), gf.APFL(lam=0.3, gamma=2.0),
+    gf.PACE(), gf.PACE(regime="moments"), gf.PACE(regime="sketch"), gf.DeepAFL(depth=2),
+    gf.DeepAFL(depth=1, regime="moments"),
+]  # fmt: skip
+GRADIENT = [quick(kind) for kind in (gf.FedAvg, gf.FedPCL, gf.Ditto, gf.FedDBE, gf.FedSelect, gf.LocalSGD)]
+
+
+@pytest.fixture
+def sites(tmp_path, federation) -> Sites:
+    return Sites(tmp_path, federation)
+
+
+def figures(entry: dict) -> dict:
+    """What must agree: everything but times, and choices that tie."""
+    kept = ("name", "rounds", "mean_accuracy", "weighted_accuracy", "global_accuracy", "uplink_bytes", "parameters")
+    return {key: entry[key] for key in kept} | {"clients": [(c["name"], c["train"], c["test"]) for c in entry["clients"]]}
+
+
+@pytest.mark.parametrize("method", EXACT, ids=repr)
+def test_analytic_heads_are_those_of_the_in_process_engine(method, sites, federation):
+    result, expected = sites.run(method, **{"minimum-sites": 7}), gf.run(method, federation)
+    # two orders of one float64 sum, and what a solve makes of the difference
+    assert sites.distance(method, expected) < 1e-9
+    mine, theirs = figures(result["methods"][0]), figures(json.loads(json.dumps(expected.to_dict())))
+    if getattr(method, "at", "") == "server":  # such a site is sent its head alone, and cannot test the shared one
+        mine["global_accuracy"] = theirs["global_accuracy"]
+    assert mine == theirs
+    assert everybody_answered(result, sites)
+
+
+@pytest.mark.parametrize("method", GRADIENT, ids=lambda method: method.name)
+def test_gradient_heads_are_those_of_the_in_process_engine(method, sites, federation):
+    result, expected = sites.run(method), gf.run(method, federation)
+    # float32 training, side by side in process and one by one here
+    largest = max(float(np.abs(head.scores(federation.clients[0].test().inputs)).max()) for head in expected.heads.values())
+    assert sites.distance(method, expected) < 1e-3 * max(largest, 1.0)
+    assert figures(result["methods"][0])["uplink_bytes"] == expected.uplink_bytes
+
+
+def test_bytes_down_do_not_count_what_a_site_knows_already(sites, federation):
+    method = gf.DeepAFL(depth=2)
+    assert sites.run(method)["methods"][0]["downlink_bytes"] == gf.run(method, federation).downlink_bytes
+
+
+def test_rounds_of_one_round_methods_are_two_messages_a_site(sites):
+    grid = sites.grid()
+    run_locally(grid, sites.run_config(gf.PACE()))
+    assert [message.metadata.message_type for message in grid.sent] == ["query"] * 7 + ["evaluate"] * 7
+
+
+def test_rounds_of_many_round_methods_train(sites):
+    grid = sites.grid()
+    run_locally(grid, sites.run_config(quick(gf.FedAvg, rounds=3)))
+    assert [message.metadata.message_type for message in grid.sent] == ["train"] * 21 + ["evaluate"] * 7
+
+
+def test_sampled_sites_only_take_part_and_all_get_a_head(sites):
+    method = quick(gf.FedAvg, rounds=3, participation=0.3)
+    grid = sites.grid()
+    run_locally(grid, sites.run_config(method))
+    assert sum(message.metadata.message_type == "train" for message in grid.sent) == 6
+    assert sites.result()["sites"]["answered"] == sites.names
+
+
+def test_sites_that_are_asked_agree_on_the_task(sites, federation):
+    result = sites.run(gf.AFL(), task="", seed=3)
+    assert result["data"]["inputs"] == 8
+    assert result["data"]["samples"] == federation.task.samples
+    assert sites.distance(gf.AFL(), gf.run(gf.AFL(), federation)) < 1e-9
+
+
+def test_the_server_keeps_the_shared_model_and_the_broadcast_but_no_heads(sites, federation):
+    method = gf.PACE()
+    sites.run(method)
+    out = sites.folder / "out"
+    assert sorted(path.name for path in out.iterdir()) == [
+        "broadcast.safetensors", "fold.safetensors", "report.html", "result.json", "shared.safetensors",
+    ]  # fmt: skip
+    expected = gf.run(method, federation)
+    X = federation.clients[0].test().inputs
+    np.testing.assert_allclose(gf.load_head(out / "shared.safetensors").scores(X), expected.global_head.scores(X), atol=1e-9)
+    told = Packet.from_bytes(wire.read(out / "broadcast.safetensors"))
+    assert told.arrays.keys() == expected.run.broadcast.arrays.keys()
+
+
+def test_a_feature_map_travels_as_its_description(sites, federation):
+    method = gf.AFL(features=parse("bias+linear+fourier:32"))
+    sites.run(method)
+    assert sites.distance(method, gf.run(method, federation)) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("config", "match"),
+    [
+        ({"method": "fedavg", "parameters": "{}"}, "choose lr by trial"),
+        ({"method": "nothing"}, "unknown method"),
+        ({"parameters": "[]"}, "no JSON object"),
+        ({"parameters": "{"}, "cannot read the run's configuration"),
+        ({"parameters": '{"beta": "much"}'}, "beta must be a number"),
+        ({"minimum-sites": 0}, "minimum-sites"),
+        ({"deadline-seconds": -1.0}, "deadline-seconds"),
+        ({"task": "{}"}, "cannot read the task"),
+        ({"method": "heart-pfl", "parameters": '{"lr": 0.1}'}, "does not work"),
+        ({"minimum-sites": 8, "deadline-seconds": 0.1}, "only 7 of at least 8 sites connected"),
+    ],
+)
+def test_a_run_that_cannot_be_ends_with_one_line(config, match, sites):
+    given = {**sites.run_config(gf.AFL()), **config}
+    (sites.folder / "out").mkdir()
+    with pytest.raises(GramfoldError, match=match) as caught:
+        run_locally(sites.grid(), given)
+    assert "\n" not in str(caught.value)
+    assert (sites.folder / "out" / "error.txt").read_text() == f"{caught.value}\n"
+
+
+def test_no_nodes(sites):
+    with pytest.raises(GramfoldError, match="no site is connected"):
+        run_locally(sites.grid({}), sites.run_config(gf.AFL(), **{"deadline-seconds": 0.1}))
+
+
+def test_gramfold_does_without_flower():
+    code = "import sys, gramfold, gramfold.cli.main, gramfold.engines.flower; sys.exit('flwr' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0

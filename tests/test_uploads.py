@@ -1,0 +1,55 @@
+"""An upload comes back from its packet as what it was, whichever kind it is."""
+
+import numpy as np
+import pytest
+
+import gramfold as gf
+from gramfold import uploads
+from gramfold.errors import GramfoldError
+from gramfold.sums import Gathered, Sums
+from gramfold.wire import Packet
+from strategies import distance
+
+
+def travelled(upload) -> Packet:
+    return Packet.from_bytes(upload.pack().to_bytes())
+
+
+@pytest.mark.parametrize("n", [3, 50])
+def test_moments(n, rng):
+    moments = gf.Moments.from_features(rng.standard_normal((n, 8)), rng.integers(0, 3, n), classes=3)
+    back = uploads.unpack(travelled(moments))
+    assert distance(back, moments) < 1e-12
+
+
+def test_sums_and_parcels():
+    back = uploads.unpack(travelled(Sums({"n": np.array([3.0]), "model/w": np.ones((2, 2), np.float32)})))
+    assert isinstance(back, Sums)
+    assert back["model/w"].dtype == np.float32
+    gathered = uploads.unpack(travelled(Gathered({"a": {"x": np.ones(2)}, "b": {"x": np.zeros(1), "y": np.ones(1)}})))
+    assert isinstance(gathered, Gathered)
+    assert [sorted(parcel) for parcel in gathered.in_order()] == [["x"], ["x", "y"]]
+
+
+@pytest.mark.parametrize(
+    ("packet", "match"),
+    [
+        (Packet({"w": np.array([1.0, np.nan])}), "NaN or infinity in w"),
+        (Packet({"0/w": np.array([np.inf])}, {"gathered": ["a"]}), "NaN or infinity"),
+        (Packet({"w": np.ones(1)}, {"gathered": ["a"]}), "gathered parcels"),
+        (Packet({"7/w": np.ones(1)}, {"gathered": ["a"]}), "gathered parcels"),
+        (Packet({}, {"gathered": 3}), "gathered parcels"),
+        (Packet({}, {"moments": "triangle"}), "not a message of moments"),
+    ],
+)
+def test_what_cannot_be_is_refused(packet, match):
+    with pytest.raises(GramfoldError, match=match):
+        uploads.unpack(packet)
+
+
+def test_sums_of_different_things_do_not_add_and_stay_as_they_were():
+    total = Sums({"w": np.ones(2), "n": np.ones(1)})
+    for other in (Sums({"w": np.ones(3), "n": np.ones(1)}), Sums({"w": np.ones(2)}), Sums({"w": np.ones(2), "m": np.ones(1)})):
+        with pytest.raises(GramfoldError, match="sums differ in"):
+            total += other
+    assert total["w"].tolist() == [1, 1]
