@@ -224,7 +224,7 @@ main()
     ]
     assert "fedavg" in {entry["name"] for entry in json.loads(results[0].stdout)}
     assert results[1].returncode == 2
-    assert results[1].stderr.strip().splitlines()[-1] == "error: gradient methods need PyTorch: install gramfold[torch]"
+    assert results[1].stderr.strip().splitlines()[-1] == "error: networks need PyTorch: install gramfold[torch]"
 
 
 def test_importing_gramfold_does_not_import_torch():
