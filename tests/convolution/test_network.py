@@ -19,7 +19,6 @@ NETWORKS = [
     "pad:1+conv:4:3:5+split:0.2+grid:2",
     "contrast+conv:0:3:6+relu+mean:2+conv:3:2+tanh+dense:5:4+relu",
     "dense:6+gelu",
-    "conv:0:3:4+relu+grid:2+fourier:9:2",
 ]
 
 
@@ -77,6 +76,14 @@ def test_blocks_change_nothing(network, monkeypatch):
     monkeypatch.setattr(arrays, "BLOCK_BYTES", 1)
     assert len(solved(network).blocks(9)) == 9
     assert relative(solved(network)(images(9)), whole) < 1e-10
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_memory_does_not_grow_with_the_number_of_images(network):
+    """A block's patches fit the block size, whatever the number of images; so does every layer between."""
+    made = ConvolutionMap({"network": network, "shape": [32, 32, 3], "seed": 0}, {})
+    sizes = {block.stop - block.start for block in made.blocks(10**5)}
+    assert max(sizes) * made.next.positions * made.dim * 8 <= max(arrays.BLOCK_BYTES, made.next.positions * made.dim * 8)
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -138,7 +145,7 @@ def test_networks_that_do_not_fit_the_images_are_refused(network, term):
 
 UNREADABLE = [
     "", "conv", "conv:3", "conv:3:0", "conv:-1:3", "conv:0:3", "conv:2:3:1:1", "pool:2", "max:x", "split", "split:-1", "relu:3",
-    "fourier:3", "fourier:0:1", "grid",
+    "grid",
 ]  # fmt: skip
 
 

@@ -5,6 +5,8 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gramfold as gf
 from gramfold.convolution import ConvolutionMap, layers
@@ -88,6 +90,16 @@ def test_cutting_the_data_differently_changes_nothing(network, beta):
     X = pictures(30, seed=9)[0]
     scores = [gf.run(gf.FedACnnL(network=network, beta=beta), cut(parts)).global_head.scores(X) for parts in (1, 3, 8)]
     assert max(relative(other, scores[0]) for other in scores[1:]) < 1e-8
+
+
+@settings(max_examples=12)
+@given(st.lists(st.integers(0, 3), min_size=30, max_size=30), st.sampled_from([PAPER, LIFTED]))
+def test_any_cut_gives_the_same_network(owners, network):
+    (X, y), owner = pictures(30), np.array(owners)
+    cut_up = federation(*((X[owner == k], y[owner == k]) for k in np.unique(owner)))
+    method = gf.FedACnnL(network=network, beta=PENALTY)
+    scores = [gf.run(method, one).global_head.scores(X) for one in (cut_up, federation((X, y)))]
+    assert relative(scores[0], scores[1]) < 1e-8
 
 
 @pytest.mark.parametrize("method", [m for m in ALL if m.name == "pacecnn" or getattr(m, "groups", 0) == 1], ids=repr)
@@ -271,6 +283,11 @@ def test_what_is_no_image_is_refused(kind, blobs):
     values = gf.Federation.split(X, np.arange(120.0), clients=3, partition="iid", regression=True)
     with pytest.raises(gf.GramfoldError, match="classifies"):
         gf.run(kind(), values)
+
+
+def test_a_refinement_of_its_own_is_refused():
+    with pytest.raises(gf.GramfoldError, match="leave its refinement out"):
+        gf.methods.make_method("pacecnn", refinement="relu:10")
 
 
 @pytest.mark.parametrize("wrong", [{"lam": 0.0}, {"groups": 0}, {"lam": -1.0}, {"network": "conv"}, {"beta": -1.0}])

@@ -7,7 +7,6 @@
     max:SIZE, mean:SIZE            the largest or the mean of every SIZE x SIZE square
     grid:SIZE                      the mean of every cell of a SIZE x SIZE grid
     split:THRESHOLD                what lies above the threshold, beside what lies below its negative
-    fourier:DIM:SCALE              all that is there at length sqrt(d), and beside it DIM random Fourier features of that
     relu, tanh, gelu ...           an activation
 
 A linear layer that gives the classes follows by itself. Convolutions, dense layers and that last one take a round each.
@@ -45,7 +44,7 @@ class Step:
 
     @property
     def size(self) -> int:
-        """Of a convolution's side, of a pooling square, of a grid, of a border; of a Fourier map."""
+        """Of a convolution's side, of a pooling square, of a grid or of a border."""
         return int(self.numbers[1 if self.kind == "conv" else 0])
 
     @property
@@ -85,8 +84,6 @@ class Step:
                 return self.size, self.size, channels
             case "split":
                 return height, width, 2 * channels
-            case "fourier":
-                return 1, 1, height * width * channels + self.size
         return self.shape
 
 
@@ -127,8 +124,6 @@ def _step(term: str) -> Step:
             return Step(kind)
         if kind == "split" and len(given) == 1 and float(given[0]) >= 0:
             return Step(kind, (float(given[0]),))
-        if kind == "fourier" and len(given) == 2 and float(given[1]) > 0 and int(given[0]) > 0:
-            return Step(kind, (int(given[0]), float(given[1])))
         least, most = _WHOLE[kind]
         numbers = tuple(int(number) for number in given)
         filters = numbers[0] + sum(numbers[2:]) if kind == "conv" else sum(numbers)
@@ -136,5 +131,5 @@ def _step(term: str) -> Step:
             raise ValueError
         return Step(kind, numbers)
     except (KeyError, ValueError, IndexError):
-        known = "pad, contrast, conv, dense, max, mean, grid, split, fourier, an activation, or a preset: " + ", ".join(PRESETS)
+        known = "pad, contrast, conv, dense, max, mean, grid, split, an activation, or a preset: " + ", ".join(PRESETS)
         raise GramfoldError(f"cannot read {term!r} of a network; a term is one of {known} (docs/convolution.md)") from None

@@ -11,7 +11,7 @@ from gramfold import arrays, stopwatch
 from gramfold.arrays import Array
 from gramfold.convolution.description import SOLVED, Step, parse
 from gramfold.errors import GramfoldError
-from gramfold.features import ACTIVATIONS, Chain, Concat, Fourier, Linear, Normalize, draw
+from gramfold.features import ACTIVATIONS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -74,7 +74,7 @@ class ConvolutionMap:
             x = pixels(torch.as_tensor(inputs))
             weights = iter(self.arrays.values())
             for step in self._before:
-                x = _apply(step, x, next(weights) if step.kind in SOLVED else None, self.description["seed"])
+                x = _apply(step, x, next(weights) if step.kind in SOLVED else None)
             columns = _columns(self.next, x)
             rows = columns.new_ones((len(x) * self.next.positions, self.dim))
             rows[:, 1:] = columns.transpose(1, 2).reshape(len(rows), self.dim - 1)
@@ -102,7 +102,7 @@ def _columns(step: Step, x: "Tensor") -> "Tensor":
     return columns
 
 
-def _apply(step: Step, x: "Tensor", weights: Array, seed: int) -> "Tensor":
+def _apply(step: Step, x: "Tensor", weights: Array) -> "Tensor":
     import torch
     from torch.nn import functional
 
@@ -121,11 +121,6 @@ def _apply(step: Step, x: "Tensor", weights: Array, seed: int) -> "Tensor":
         case "grid":
             return functional.adaptive_avg_pool2d(x, step.size)
         case "split":
-            return torch.cat([functional.relu(x - step.numbers[0]), functional.relu(-x - step.numbers[0])], 1)
-        case "fourier":
-            rows = x.reshape(len(x), -1)
-            spec = Chain([Normalize(), Concat([Linear(), Fourier(step.size, step.numbers[1])])])
-            widened: Tensor = draw(spec, rows.shape[1], seed, "network")(rows)
-            return widened[:, :, None, None]
+            return functional.relu_(torch.cat([x, -x], 1).sub_(step.numbers[0]))
     activated: Tensor = ACTIVATIONS[step.kind](x)
     return activated

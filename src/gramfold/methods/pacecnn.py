@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from gramfold.convolution import ConvolutionMap, layers, solve_layer
+from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.analytic import FOLDED
@@ -33,6 +34,8 @@ class PaceCNN(PACE):
     def __post_init__(self) -> None:
         super().__post_init__()
         layers(self.features)
+        if self.refinement is not None:
+            raise GramfoldError("PaceCNN refines on what its network ends in; leave its refinement out")
 
     @property
     def rounds(self) -> int:
