@@ -44,6 +44,18 @@ def make(name: str, given: argparse.Namespace) -> Method:
     return kinds[name](model="cnn:32", rounds=given.rounds, epochs=3, lr=rates[name], batched=batched)
 
 
+def agreement(device: str) -> dict[str, float]:
+    """How far the scores of heads solved on a device are from those solved on the CPU, relative to the largest, on digits."""
+    federation = gf.Federation.from_dataset(load_dataset("digits-images"), clients=5, partition="dirichlet:0.5", seed=0)
+    network, images = "contrast+conv:4:3:20+split:0.4+grid:2", federation.clients[0].test().inputs
+    methods = (gf.FedACnnL(network=network), gf.PFedACnnL(network=network, groups=2), gf.PaceCNN(features=network))
+    off = {}
+    for method in methods:
+        here, there = (gf.run(method, federation, device=where).heads["1"].scores(images) for where in ("cpu", device))
+        off[method.name] = float(abs(here - there).max() / abs(here).max())
+    return off
+
+
 def main(given: argparse.Namespace) -> None:
     out = Path(given.out)
     if given.cell:
@@ -54,6 +66,8 @@ def main(given: argparse.Namespace) -> None:
         federation = federation.validation() if given.validation else federation
         run_cell(given.cell, make(name, given), federation, out, given.device)
         return
+    if given.device != "cpu":
+        print("agreement with the CPU:", agreement(given.device), flush=True)
     names = given.methods.split(";") if given.methods else [*METHODS, "fedavg"]
     passed = [given.data, *(["--validation"] if given.validation else [])]
     for key in ("device", "rounds", "clients", "seed", "out"):

@@ -125,6 +125,15 @@ def test_one_class_one_sample_and_newcomers_are_no_trouble(method):
 
 
 @pytest.mark.parametrize("method", ALL, ids=repr)
+def test_tensors_throughout_give_the_same_heads(method):
+    """ "cpu:0" keeps everything in torch, as a GPU does."""
+    data, X = cut(4), pictures(20, seed=3)[0]
+    one, other = gf.run(method, data), gf.run(method, data, device="cpu:0")
+    assert relative(other.heads["1"].scores(X), one.heads["1"].scores(X)) < 1e-8
+    assert other.uplink_bytes == one.uplink_bytes
+
+
+@pytest.mark.parametrize("method", ALL, ids=repr)
 def test_heads_are_files(method, tmp_path):
     result, X = gf.run(method, cut(3)), pictures(10, seed=3)[0]
     head = result.heads["1"]

@@ -13,7 +13,7 @@ from gramfold.methods.analytic import labels_of
 from gramfold.moments import Moments
 from gramfold.wire import Packet
 
-DEFAULT = "contrast+conv:20:5:400+split:0.4+grid:2"
+DEFAULT = "contrast+conv:20:6:200+split:0.4+grid:2"
 """The network unless another is given."""
 
 
