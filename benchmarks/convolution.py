@@ -28,7 +28,6 @@ METHODS: dict[str, Method] = {
     "fedacnnl, wide": gf.FedACnnL(network=WIDE),
     "pfedacnnl, five": gf.PFedACnnL(network="five"),
     "pfedacnnl": gf.PFedACnnL(),
-    "pfedacnnl, one group": gf.PFedACnnL(groups=1),
     "pfedacnnl, four groups": gf.PFedACnnL(groups=4),
     "pacecnn": gf.PaceCNN(),
     "pacecnn, wide": gf.PaceCNN(features=WIDE),

@@ -9,6 +9,7 @@ Drawn filters are the group's. A client finds its group by itself, as the one wi
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -32,7 +33,7 @@ from gramfold.solve.ridge import factorise
 from gramfold.sums import Gathered
 from gramfold.wire import Packet
 
-HOLDS = (math.inf, 1e3, 1e2, 1e1, 1.0)
+HOLDS = (math.inf, 1e3, 1e1)
 """What a client tries as lam of all layers but the last, where it is not given; the first are its group's own."""
 VALIDATED = 0.25
 """The part of its samples that it tries them on."""
@@ -94,22 +95,26 @@ class PFedACnnL(FedACnnL):
     def personalize(self, client: ClientData, broadcast: Packet) -> Head:
         own = self._group(client, broadcast)
         hold = self.lam if self.lam is not None else self._best_hold(client, broadcast, own)
-        network = self._network(client.train, broadcast, own, hold)
+        network = next(self._networks(client.train, broadcast, own, [hold]))
         weights, lam = self._last(network, client.train, broadcast, own)
         chosen = {"group": own, "hold": None if math.isinf(hold) else hold, "lam": lam}
         return Head([Stream(network, weights)], labels_of(broadcast), method=self.name, chosen=chosen)
 
-    def _network(self, train: Samples, broadcast: Packet, own: int, hold: float) -> ConvolutionMap:
-        """A client's layers, all but the last."""
+    def _networks(self, train: Samples, broadcast: Packet, own: int, holds: Sequence[float]) -> Iterator[ConvolutionMap]:
+        """A client's layers, all but the last, for each of some holds."""
         shared = network_of(broadcast, f"{own}/")
-        if math.isinf(hold):
-            return shared
-        network = ConvolutionMap(shared.description, {})
-        for number, (name, weights) in enumerate(shared.arrays.items()):
-            moments = fold_patches(network, train, broadcast)
-            layer = _held(moments, weights, broadcast[f"{own}/codes.{number}"], hold)
-            network = ConvolutionMap(shared.description, {**network.arrays, name: layer})
-        return network
+        first = None  # the first layer's moments are the same for all of them
+        for hold in holds:
+            if math.isinf(hold):
+                yield shared
+                continue
+            network = ConvolutionMap(shared.description, {})
+            for number, (name, weights) in enumerate(shared.arrays.items()):
+                moments = first if first is not None and number == 0 else fold_patches(network, train, broadcast)
+                first = moments if number == 0 else first
+                layer = _held(moments, weights, broadcast[f"{own}/codes.{number}"], hold)
+                network = ConvolutionMap(shared.description, {**network.arrays, name: layer})
+            yield network
 
     def _last(self, network: ConvolutionMap, train: Samples, broadcast: Packet, own: int) -> tuple[Array, float]:
         """A client's last layer, and its lam."""
@@ -130,13 +135,12 @@ class PFedACnnL(FedACnnL):
         kept, held_out = stratified(codes, VALIDATED, seeds.generator(broadcast.meta["features"]["seed"], f"hold/{client.name}"))
         train, test = (Samples(client.train.inputs[part], client.train.targets[part]) for part in (kept, held_out))
 
-        def right(hold: float) -> int:
-            network = self._network(train, broadcast, own, hold)
+        right = {}
+        for hold, network in zip(HOLDS, self._networks(train, broadcast, own, HOLDS), strict=True):
             weights, _ = self._last(network, train, broadcast, own)
             found = arrays.to_numpy((network(test.inputs) @ weights).argmax(1))
-            return int((found == codes[held_out]).sum())
-
-        return max(HOLDS, key=right)  # where they tie, the first
+            right[hold] = int((found == codes[held_out]).sum())
+        return max(HOLDS, key=lambda hold: right[hold])  # where they tie, the first
 
     def global_head(self, broadcast: Packet) -> Head | None:  # type: ignore[override]
         """The network of the one group, where there is one."""
