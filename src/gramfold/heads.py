@@ -172,16 +172,17 @@ class Head:
         for stream in (*self.streams, *self.refinement):
             if stream.weights.shape != (stream.map.dim, outputs) or stream.map.inputs != self.inputs:
                 raise GramfoldError(f"head weights of shape {stream.weights.shape} do not fit a map of {stream.map.dim} features")
-            if not (np.isfinite(stream.weights).all() and math.isfinite(stream.scale)):
+            parts = (stream.weights, *stream.map.arrays.values())
+            if not (all(np.isfinite(part).all() for part in parts) and math.isfinite(stream.scale)):
                 raise GramfoldError("head weights must be finite; found NaN or infinity")
         if self.offset is not None and (self.offset.shape != (outputs,) or not (self.offset < np.inf).all()):
             raise GramfoldError(f"a head for {outputs} classes cannot have this offset")
         if self.evidence is not None:
-            parts = vars(self.evidence.discriminant)
-            axes = parts["axes"]
-            if parts["mean"].shape != (outputs,) or axes.shape[:1] != (outputs,) or parts["centroids"].shape != axes.shape:
+            told = vars(self.evidence.discriminant)
+            axes = told["axes"]
+            if told["mean"].shape != (outputs,) or axes.shape[:1] != (outputs,) or told["centroids"].shape != axes.shape:
                 raise GramfoldError(f"a head for {outputs} classes cannot have this discriminant")
-            if not all(np.isfinite(part).all() for part in (*parts.values(), self.evidence.cosine, self.evidence.gaussian)):
+            if not all(np.isfinite(part).all() for part in (*told.values(), self.evidence.cosine, self.evidence.gaussian)):
                 raise GramfoldError("a head's discriminant must be finite; found NaN or infinity")
 
     def to_torch(self) -> "nn.Module":

@@ -145,6 +145,32 @@ def test_heads_are_files(method, tmp_path):
     assert len(names) == layers(getattr(method, "network", None) or method.features)  # each layer once, however many streams
 
 
+TAMPERED = {
+    "no layer": ({"map.0.layer.0": None}, {}),
+    "a layer of NaN": ({"map.0.layer.0": np.full((19, 15), np.nan)}, {}),
+    "a layer of another shape": ({"map.0.layer.0": np.zeros((19, 14))}, {}),
+    "a layer too many": ({"map.0.layer.1": np.zeros((19, 15))}, {}),
+    "another network": ({}, {"network": PAPER}),
+    "no network's text": ({}, {"network": "hologram"}),
+    "a network that is no text": ({}, {"network": 3}),
+    "a shape in words": ({}, {"shape": "large"}),
+    "a negative shape": ({}, {"shape": [-8, 7, 2]}),
+    "no shape": ({}, {"shape": None}),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_a_tampered_file_is_refused(what, tmp_path):
+    packet = gf.run(gf.FedACnnL(network=LIFTED), cut(2)).global_head.pack()
+    parts, changes = TAMPERED[what]
+    parts = {name: part for name, part in {**packet.arrays, **parts}.items() if part is not None}
+    stream = packet.meta["streams"][0]
+    meta = {**packet.meta, "streams": [{**stream, "features": {**stream["features"], **changes}}]}
+    (tmp_path / "x").write_bytes(Packet(parts, meta).to_bytes())
+    with pytest.raises(gf.GramfoldError):
+        gf.load_head(tmp_path / "x")
+
+
 @pytest.mark.parametrize("method", ALL, ids=repr)
 def test_bytes_are_those_of_the_messages_really_serialised(method, monkeypatch):
     """And what is sent can be read: an upload that goes over a wire is the same upload."""

@@ -32,7 +32,7 @@ class ConvolutionMap:
         self.shape: tuple[int, int, int] = tuple(self.description["shape"])
         self.inputs = int(np.prod(self.shape))
         self.arrays: Mapping[str, Array] = {f"layer.{number}": layers[f"layer.{number}"] for number in range(len(layers))}
-        steps = parse(self.description["network"], self.shape)
+        steps = parse(str(self.description["network"]), self.shape)
         places = [place for place, step in enumerate(steps) if step.kind in SOLVED]
         if len(layers) >= len(places):
             raise GramfoldError(f"{len(layers)} layers for a network that has {len(places) - 1}")
