@@ -4,9 +4,9 @@
     python -m benchmarks.convolution FILE.npz --device cuda --rounds 100
 
 Every cell is a run in a process of its own, one at a time, so that seconds compare; a cell that is done is not run again. FedAvg
-gets the learning rate that its sweep chose in benchmarks/results/gradient_images.json. With `--keep NAME` the figures become
-benchmarks/results/convolution_NAME.json, and benchmarks/tables.py makes docs/convolution_results.md of all such. Needs NumPy,
-SciPy, scikit-learn, safetensors and PyTorch only.
+gets the learning rate that its sweep on these images chose (benchmarks/results/gradient_images.json); `--lr 0` sweeps. With
+`--keep NAME` the figures become benchmarks/results/convolution_NAME.json, and benchmarks/tables.py makes
+docs/convolution_results.md of all such. Needs NumPy, SciPy, scikit-learn, safetensors and PyTorch only.
 """
 
 import argparse
@@ -37,10 +37,9 @@ METHODS: dict[str, Method] = {
 def make(name: str, given: argparse.Namespace) -> Method:
     if name in METHODS:
         return METHODS[name]
-    kinds = {"fedavg": gf.FedAvg, "fedavg-ft": gf.FedAvgFT, "fedala": gf.FedALA}
-    rates = {"fedavg": 0.3, "fedavg-ft": 0.3, "fedala": 0.1}
     batched = True if given.device != "cpu" else None
-    return kinds[name](model="cnn:32", rounds=given.rounds, epochs=3, lr=rates[name], batched=batched)
+    kind = {"fedavg": gf.FedAvg, "fedavg-ft": gf.FedAvgFT}[name]
+    return kind(model="cnn:32", rounds=given.rounds, epochs=3, lr=given.lr or None, sweep_rounds=4, batched=batched)
 
 
 def agreement(device: str) -> dict[str, float]:
@@ -67,9 +66,9 @@ def main(given: argparse.Namespace) -> None:
         return
     if given.device != "cpu":
         print("agreement with the CPU:", agreement(given.device), flush=True)
-    names = given.methods.split(";") if given.methods else [*METHODS, "fedavg"]
+    names = given.methods.split(";") if given.methods else [*METHODS, "fedavg", "fedavg-ft"]
     passed = [given.data, *(["--validation"] if given.validation else [])]
-    for key in ("device", "rounds", "clients", "seed", "out"):
+    for key in ("device", "rounds", "lr", "clients", "seed", "out"):
         passed += [f"--{key}", str(getattr(given, key))]
     results = run_cells("benchmarks.convolution", [f"dirichlet:0.1/{name}" for name in names], passed, out, jobs=1)
     results.sort(key=lambda result: -(result["mean_accuracy"] or 0))
@@ -85,6 +84,7 @@ if __name__ == "__main__":
     parser.add_argument("data", help="an .npz file of images, or digits-images")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rounds", type=int, default=40, help="of FedAvg")
+    parser.add_argument("--lr", type=float, default=0.3, help="of FedAvg; 0: swept")
     parser.add_argument("--clients", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--methods", default="", help="names separated by semicolons; without: all")
