@@ -41,12 +41,13 @@ def cell_path(out: Path, cell: str) -> Path:
 
 def run_cell(cell: str, method: Any, federation: gf.Federation, out: Path, device: str) -> None:
     """Run one cell, going on from its checkpoint if there is one, and keep its figures."""
-    begun = time.perf_counter()
+    begun, begun_cpu = time.perf_counter(), time.process_time()
     result = gf.run(
         method, federation, device=device, keep_heads=False, evaluate_every=max(1, method.rounds // 10),
         checkpoint=out / "checkpoints" / cell_path(out, cell).stem,
     )  # fmt: skip
-    figures = {"cell": cell, "client_count": len(federation), "wall_seconds": time.perf_counter() - begun, **result.to_dict()}
+    taken = {"wall_seconds": time.perf_counter() - begun, "cpu_seconds": time.process_time() - begun_cpu}
+    figures = {"cell": cell, "client_count": len(federation), **taken, **result.to_dict()}
     path = cell_path(out, cell)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(figures))

@@ -19,7 +19,7 @@ def write_site(path: Path, client: Any) -> None:
     train, test = client.train(), client.test()
     np.savez(
         path,
-        features=np.concatenate([train.inputs, test.inputs]),
+        **{"images" if train.inputs.ndim == 4 else "features": np.concatenate([train.inputs, test.inputs])},
         labels=np.concatenate([train.targets, test.targets]),
         train=np.arange(train.n + test.n) < train.n,
     )

@@ -6,6 +6,7 @@ import pytest
 import gramfold as gf
 from gramfold import uploads
 from gramfold.errors import GramfoldError
+from gramfold.grouped import Grouped
 from gramfold.sums import Gathered, Sums
 from gramfold.wire import Packet
 from strategies import distance
@@ -20,6 +21,13 @@ def test_moments(n, rng):
     moments = gf.Moments.from_features(rng.standard_normal((n, 8)), rng.integers(0, 3, n), classes=3)
     back = uploads.unpack(travelled(moments))
     assert distance(back, moments) < 1e-12
+
+
+def test_moments_by_group(rng):
+    groups = {g: gf.Moments.from_features(rng.standard_normal((9, 4)), rng.integers(0, 3, 9), classes=3) for g in (0, 2)}
+    back = uploads.unpack(travelled(Grouped(groups)))
+    assert isinstance(back, Grouped)
+    assert all(distance(back.groups[g], moments) < 1e-12 for g, moments in groups.items())
 
 
 def test_sums_and_parcels():

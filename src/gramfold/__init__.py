@@ -12,6 +12,7 @@ from gramfold.methods import (
     PACE,
     DeepAFL,
     Ditto,
+    FedACnnL,
     FedALA,
     FedAS,
     FedAvg,
@@ -26,6 +27,8 @@ from gramfold.methods import (
     Local,
     LocalClasses,
     LocalSGD,
+    PaceCNN,
+    PFedACnnL,
     PFedMe,
 )  # fmt: skip
 from gramfold.moments import Moments
@@ -35,10 +38,10 @@ if TYPE_CHECKING:
     from gramfold.estimators import PersonalizedClassifier, PersonalizedRegressor
 
 __all__ = [
-    "AFL", "APFL", "PACE", "ClientResult", "DeepAFL", "Ditto", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedHiP",
-    "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head", "HeartPFL", "IllConditionedWarning",
-    "Local", "LocalClasses", "LocalSGD", "Moments", "PFedMe", "PersonalizedClassifier", "PersonalizedRegressor", "Result",
-    "__version__", "load_head", "run",
+    "AFL", "APFL", "PACE", "ClientResult", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE",
+    "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head", "HeartPFL",
+    "IllConditionedWarning", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe", "PaceCNN",
+    "PersonalizedClassifier", "PersonalizedRegressor", "Result", "__version__", "load_head", "run",
 ]  # fmt: skip
 
 

@@ -45,6 +45,14 @@ def to_device(array: Array, device: str) -> Array:
     return array.to(device) if is_torch(array) else torch.as_tensor(np.ascontiguousarray(array), device=device)
 
 
+def require_torch() -> None:
+    """Raise, with a word on what to do, unless PyTorch can be imported."""
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise GramfoldError("networks need PyTorch: install gramfold[torch]") from None
+
+
 def check_device(device: str) -> None:
     """Raise, with a word on what to do, unless work can be sent to `device`."""
     if device == "cpu":

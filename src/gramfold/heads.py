@@ -7,16 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gramfold import arrays, features, wire
 from gramfold.arrays import Array
+from gramfold.convolution import ConvolutionMap
 from gramfold.errors import GramfoldError
 from gramfold.features import Map
 from gramfold.solve.discriminant import Discriminant
 from gramfold.wire import Packet
+
+if TYPE_CHECKING:
+    from torch import nn
 
 FORMAT = 1
 KINDS = {"linear": __name__, "torch": "gramfold.torch_head"}
@@ -74,11 +78,12 @@ class Head:
     def scores(self, inputs: Array) -> Array:
         """n x classes scores, before the argmax (for a regressor: the predictions)."""
         inputs = self._rows(inputs)
-        total = _summed(self.streams, inputs)
+        mapped: dict[tuple[Any, ...], Array] = {}
+        total = _summed(self.streams, inputs, mapped)
         if self.evidence is not None:
             total = self.evidence(total)
         if self.refinement:
-            total += _summed(self.refinement, inputs)
+            total += _summed(self.refinement, inputs, mapped)
         return total if self.offset is None else total + arrays.like(self.offset, inputs)
 
     def predict_codes(self, inputs: Array) -> np.ndarray:
@@ -108,9 +113,14 @@ class Head:
 
     def pack(self) -> Packet:
         both = [*self.streams, *self.refinement]
-        streams = [{"features": stream.map.description, "scale": stream.scale} for stream in both]
+        keys = [_key(stream.map) for stream in both]
+        places = [keys.index(key) for key in keys]  # streams of one map: it is in the file once, with the first of them
+        streams = [
+            {"features": stream.map.description, "scale": stream.scale, "map": place}
+            for stream, place in zip(both, places, strict=True)
+        ]
         parts = {f"weights.{i}": stream.weights for i, stream in enumerate(both)}
-        parts |= {f"map.{i}.{key}": array for i, stream in enumerate(both) for key, array in stream.map.arrays.items()}
+        parts |= {f"map.{i}.{key}": array for i in set(places) for key, array in both[i].map.arrays.items()}
         evidence = None
         if self.evidence is not None:
             evidence = {"cosine": self.evidence.cosine, "gaussian": self.evidence.gaussian}
@@ -126,26 +136,33 @@ class Head:
 
     @classmethod
     def unpack(cls, packet: Packet) -> "Head":
+        """The head in a packet, checked."""
         try:
-            meta = packet.meta
-            streams = [
-                Stream(features.restore(stream["features"], _under(f"map.{i}.", packet)), packet[f"weights.{i}"], stream["scale"])
-                for i, stream in enumerate(meta["streams"])
-            ]
-            labels = None if meta["labels"] is None else tuple(meta["labels"])
-            evidence = None
-            if meta["evidence"] is not None:
-                discriminant = Discriminant(*(packet[f"discriminant.{key}"] for key in ("mean", "axes", "centroids")))
-                evidence = Evidence(discriminant, **meta["evidence"])
-            first = len(streams) - meta["refinement"]
-            head = cls(
-                streams[:first], labels, evidence, streams[first:], packet.arrays.get("offset"), meta["probabilistic"],
-                meta["method"], meta["chosen"],
-            )  # fmt: skip
+            head = cls.assemble(packet)
             head._check()
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise error if isinstance(error, GramfoldError) else GramfoldError(f"not a gramfold head: {error}") from None
         return head
+
+    @classmethod
+    def assemble(cls, packet: Packet) -> "Head":
+        """The head in a packet of one's own, its arrays used as they are."""
+        meta = packet.meta
+        maps: list[Map] = []
+        for i, stream in enumerate(meta["streams"]):
+            place = stream.get("map", i)
+            maps.append(maps[place] if place < i else _restore(stream["features"], _under(f"map.{i}.", packet)))
+        streams = [Stream(maps[i], packet[f"weights.{i}"], stream["scale"]) for i, stream in enumerate(meta["streams"])]
+        labels = None if meta["labels"] is None else tuple(meta["labels"])
+        evidence = None
+        if meta["evidence"] is not None:
+            discriminant = Discriminant(*(packet[f"discriminant.{key}"] for key in ("mean", "axes", "centroids")))
+            evidence = Evidence(discriminant, **meta["evidence"])
+        first = len(streams) - meta["refinement"]
+        return cls(
+            streams[:first], labels, evidence, streams[first:], packet.arrays.get("offset"), meta["probabilistic"],
+            meta["method"], meta["chosen"],
+        )  # fmt: skip
 
     def _check(self) -> None:
         """Raise unless the parts of a head that came from elsewhere fit together."""
@@ -155,17 +172,24 @@ class Head:
         for stream in (*self.streams, *self.refinement):
             if stream.weights.shape != (stream.map.dim, outputs) or stream.map.inputs != self.inputs:
                 raise GramfoldError(f"head weights of shape {stream.weights.shape} do not fit a map of {stream.map.dim} features")
-            if not (np.isfinite(stream.weights).all() and math.isfinite(stream.scale)):
+            parts = (stream.weights, *stream.map.arrays.values())
+            if not (all(np.isfinite(part).all() for part in parts) and math.isfinite(stream.scale)):
                 raise GramfoldError("head weights must be finite; found NaN or infinity")
         if self.offset is not None and (self.offset.shape != (outputs,) or not (self.offset < np.inf).all()):
             raise GramfoldError(f"a head for {outputs} classes cannot have this offset")
         if self.evidence is not None:
-            parts = vars(self.evidence.discriminant)
-            axes = parts["axes"]
-            if parts["mean"].shape != (outputs,) or axes.shape[:1] != (outputs,) or parts["centroids"].shape != axes.shape:
+            told = vars(self.evidence.discriminant)
+            axes = told["axes"]
+            if told["mean"].shape != (outputs,) or axes.shape[:1] != (outputs,) or told["centroids"].shape != axes.shape:
                 raise GramfoldError(f"a head for {outputs} classes cannot have this discriminant")
-            if not all(np.isfinite(part).all() for part in (*parts.values(), self.evidence.cosine, self.evidence.gaussian)):
+            if not all(np.isfinite(part).all() for part in (*told.values(), self.evidence.cosine, self.evidence.gaussian)):
                 raise GramfoldError("a head's discriminant must be finite; found NaN or infinity")
+
+    def to_torch(self) -> "nn.Module":
+        """A module with the same scores for tensors; its weights are buffers, so that it moves and is saved like any other."""
+        arrays.require_torch()
+        module: nn.Module = importlib.import_module("gramfold.torch_module").HeadModule(self)
+        return module
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as safetensors."""
@@ -177,10 +201,24 @@ def _under(prefix: str, packet: Packet) -> dict[str, Array]:
     return {name.removeprefix(prefix): array for name, array in packet.arrays.items() if name.startswith(prefix)}
 
 
-def _summed(streams: Sequence[Stream], inputs: Array) -> Array:
+def _restore(description: Mapping[str, Any], parts: Mapping[str, Array]) -> Map:
+    """The map that a description and its arrays tell of."""
+    return ConvolutionMap(description, parts) if "network" in description else features.restore(description, parts)
+
+
+def _key(of: Map) -> tuple[Any, ...]:
+    """Equal for maps that are the same."""
+    return (of.fingerprint, *(id(array) for array in of.arrays.values()))
+
+
+def _summed(streams: Sequence[Stream], inputs: Array, mapped: dict[tuple[Any, ...], Array]) -> Array:
+    """The streams' sum; `mapped` holds what maps have made of these inputs already."""
     total = None
     for stream in streams:
-        part = stream.map(inputs) @ arrays.like(stream.weights, inputs)
+        key = _key(stream.map)
+        if key not in mapped:
+            mapped[key] = stream.map(inputs)
+        part = mapped[key] @ arrays.like(stream.weights, inputs)
         if stream.scale != 1.0:
             part *= stream.scale
         if total is None:

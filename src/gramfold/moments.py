@@ -305,14 +305,16 @@ class Moments:
             return "factor", rows
         return "triangle", self.dim
 
-    def _packed_shapes(self) -> dict[str, tuple[tuple[int, ...], str]]:
+    def packed_shapes(self) -> dict[str, tuple[tuple[int, ...], str]]:
+        """Shapes and dtypes of the arrays of `pack()`, without making it."""
         form, rows = self._form()
         present = int((self.squares > 0).sum())
         size = wire.lower_size(self.dim) if form == "triangle" else wire.upper_size(rows, self.dim)
         squares = "F64" if self.labels is None else "I64"
         return {"gram": ((size,), "F64"), "cross": ((rows, present), "F64"), "squares": ((self.outputs,), squares)}
 
-    def _meta(self) -> dict[str, Any]:
+    def packed_meta(self) -> dict[str, Any]:
+        """The metadata of `pack()`."""
         form, rows = self._form()
         labels = None if self.labels is None else list(self.labels)
         return {
@@ -322,7 +324,7 @@ class Moments:
     @property
     def wire_bytes(self) -> int:
         """The length of `pack().to_bytes()`, without making it."""
-        return wire.serialised_size(self._packed_shapes(), Packet({}, self._meta())._metadata())
+        return wire.serialised_size(self.packed_shapes(), Packet({}, self.packed_meta())._metadata())
 
     def pack(self) -> Packet:
         """Triangle and cross-moment, or, where fewer numbers, R and Q'Y of F = QR: the same moments exactly.
@@ -338,7 +340,7 @@ class Moments:
             q, r = arrays.qr(rows)
             gram, cross = wire.pack_upper(r), arrays.to_numpy(q.T @ targets)
         squares = arrays.to_numpy(self.squares) if self.labels is None else self.counts
-        return Packet({"gram": gram, "cross": np.ascontiguousarray(cross[:, present]), "squares": squares}, self._meta())
+        return Packet({"gram": gram, "cross": np.ascontiguousarray(cross[:, present]), "squares": squares}, self.packed_meta())
 
     @classmethod
     def unpack(cls, packet: Packet) -> "Moments":

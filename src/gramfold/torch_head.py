@@ -36,7 +36,7 @@ class TorchHead(Head):
 
     def scores(self, inputs: Array) -> Array:
         """n x classes logits: NumPy for NumPy inputs, torch otherwise."""
-        networks.require_torch()
+        arrays.require_torch()
         import torch
 
         rows = self._rows(inputs)
@@ -67,12 +67,16 @@ class TorchHead(Head):
         return Packet(parts, meta)
 
     @classmethod
+    def assemble(cls, packet: Packet) -> "TorchHead":
+        meta = packet.meta
+        labels = None if meta["labels"] is None else tuple(meta["labels"])
+        return cls(labels=labels, method=meta["method"], chosen=meta["chosen"], network=meta["network"], state=packet.arrays)
+
+    @classmethod
     def unpack(cls, packet: Packet) -> "TorchHead":
         try:
-            meta = packet.meta
-            model = networks.build(dict(meta["network"]))
-            labels = None if meta["labels"] is None else tuple(meta["labels"])
-            head = cls(labels=labels, method=meta["method"], chosen=meta["chosen"], network=meta["network"], state=packet.arrays)
+            model = networks.build(dict(packet.meta["network"]))
+            head = cls.assemble(packet)
         except (KeyError, TypeError) as error:
             raise GramfoldError(f"not a gramfold head: {error}") from None
         for name, tensor in model.full_state({}).items():

@@ -95,7 +95,12 @@ REFUSALS = {
     "negative label": (["--data", "negative.npz"], "labels out of range"),
     "label beyond the classes": (["--data", "beyond.npz"], "labels out of range"),
     "one class only": (["--data", "one.npz"], "at least two"),
-    "images": (["--data", "images.npz"], "extract features first"),
+    "images": (["--data", "images.npz", "--methods", "afl"], "extract features first"),
+    "features for a network": (["--methods", "fedacnnl"], "digits holds features, on which fedacnnl does not work"),
+    "a network that does not fit": (
+        ["--data", "digits-images", "--methods", "fedacnnl", "--set", "fedacnnl.network=conv:4:9"],
+        "conv:4:9 does not fit",
+    ),
     "images for one of the methods": (["--data", "images.npz", "--methods", "fedavg,afl"], "on which afl does not work"),
     "features for heart-pfl": (["--methods", "heart-pfl"], "on which heart-pfl does not work"),
     "checkpoint in a file": (["--methods", "fedavg", "--checkpoint", "text.npz"], "cannot make checkpoint folder"),
@@ -190,6 +195,18 @@ def test_images_run_on_the_methods_that_take_them(gramfold, tmp_path):
     assert json.loads(out)["methods"][0]["name"] == "fedavg"
 
 
+def test_digits_as_images_run_on_all_methods_that_solve_networks(gramfold, tmp_path):
+    pytest.importorskip("torch", reason="networks need PyTorch")
+    network = "conv:4:3:6+relu+grid:2"
+    settings = [f"{name}={network}" for name in ("fedacnnl.network", "pfedacnnl.network", "pacecnn.features")]
+    arguments = [part for setting in settings for part in ("--set", setting)]
+    code, out, _ = gramfold("run", "--data", "digits-images", "--clients", "3", *arguments, "--json", "--out", "here")
+    assert code == 0
+    ran = json.loads(out)["methods"]
+    assert [(method["name"], method["rounds"]) for method in ran] == [("fedacnnl", 2), ("pfedacnnl", 3), ("pacecnn", 2)]
+    assert all(method["mean_accuracy"] > 0.8 for method in ran)
+
+
 def test_without_torch_gradient_methods_are_listed_and_refused_in_one_line(tmp_path):
     """A process in which torch cannot be imported."""
     script = """
@@ -208,7 +225,7 @@ main()
     ]
     assert "fedavg" in {entry["name"] for entry in json.loads(results[0].stdout)}
     assert results[1].returncode == 2
-    assert results[1].stderr.strip().splitlines()[-1] == "error: gradient methods need PyTorch: install gramfold[torch]"
+    assert results[1].stderr.strip().splitlines()[-1] == "error: networks need PyTorch: install gramfold[torch]"
 
 
 def test_importing_gramfold_does_not_import_torch():

@@ -16,15 +16,17 @@ from gramfold.cli.progress import show_progress
 from gramfold.engines import ENGINES, open_engine
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Federation, load_dataset
-from gramfold.methods import ANALYTIC, GRADIENT, METHODS, Method, make_method
+from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
 from gramfold.report import render_page, result_table
 
 OUTPUTS = ("result.json", "report.html")
-GROUPS = {"all": ANALYTIC, "gradient": GRADIENT}
+GROUPS = {"all": (*ANALYTIC, *ON_IMAGES), "gradient": GRADIENT}
 
 
 def run(
-    data: Annotated[str, typer.Option(help="digits (embedded), or an .npz file with features and labels.")] = "digits",
+    data: Annotated[
+        str, typer.Option(help="digits or digits-images (embedded), or an .npz file with labels and features or images.")
+    ] = "digits",
     clients: Annotated[int, typer.Option(help="Into how many clients to cut the data.")] = 20,
     partition: Annotated[
         str, typer.Option(help="How to cut: dirichlet:ALPHA, classes:K, shards:K, quantity:ALPHA, iid, natural.")
@@ -103,7 +105,7 @@ def _methods(names: str, features: str | None, settings: Sequence[str]) -> list[
         raise GramfoldError("a method is named twice")
     parameters: dict[str, dict[str, Any]] = {name: {} for name in listed}
     if features is not None:
-        parameters |= {name: {"features": features} for name in listed if name not in {method.name for method in GRADIENT}}
+        parameters |= {name: {"features": features} for name in listed if METHODS.get(name) in ANALYTIC}
     for setting in settings:
         left, equals, value = setting.partition("=")
         name, dot, key = left.partition(".")
@@ -121,7 +123,7 @@ def _able(methods: list[Method], dataset: Dataset, is_group: bool) -> list[Metho
     able = [method for method in methods if kind in method.takes]
     if not able or (len(able) < len(methods) and not is_group):
         unable = next(method.name for method in methods if kind not in method.takes)
-        instead = "extract features first, or use gradient methods" if kind == "images" else "leave it out"
+        instead = "extract features first, or use pacecnn or gradient methods" if kind == "images" else "leave it out"
         raise GramfoldError(f"{dataset.name} holds {kind}, on which {unable} does not work; {instead}")
     return able
 

@@ -118,7 +118,8 @@ class _Simulation:
                     "uplink_bytes": sum(self.state.uplink.values()),
                     "downlink_bytes": sum(self.state.downlink.values()),
                 }
-                if evaluate_every and self.state.round % evaluate_every == 0 and self.state.round < self.method.rounds:
+                due = self.method.anytime and evaluate_every and self.state.round % evaluate_every == 0
+                if due and self.state.round < self.method.rounds:
                     paused = time.perf_counter()
                     entry["mean_accuracy"] = self._mean_accuracy()
                     begun += time.perf_counter() - paused

@@ -1,7 +1,9 @@
 """Clients, federations of them, and the ways to cut one data set into many."""
 
 from gramfold.federation.client import Client, Samples, Task
-from gramfold.federation.datasets import Dataset, digits, load_dataset, load_npz
-from gramfold.federation.federation import Federation
+from gramfold.federation.datasets import Dataset, digits, digits_as_images, load_dataset, load_npz
+from gramfold.federation.federation import Federation, stratified
 
-__all__ = ["Client", "Dataset", "Federation", "Samples", "Task", "digits", "load_dataset", "load_npz"]
+__all__ = [
+    "Client", "Dataset", "Federation", "Samples", "Task", "digits", "digits_as_images", "load_dataset", "load_npz", "stratified",
+]  # fmt: skip

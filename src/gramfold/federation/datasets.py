@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +79,12 @@ def digits() -> Dataset:
     return Dataset("digits", inputs.astype(np.float32), codes.astype(np.int64), tuple(range(10)))
 
 
+def digits_as_images() -> Dataset:
+    """The same digits as 8 x 8 images of one channel, in [0, 1]."""
+    flat = digits()
+    return replace(flat, name="digits-images", inputs=(flat.inputs / 16).reshape(-1, 8, 8, 1))
+
+
 def load_npz(path: str | Path, whole: bool = True) -> Dataset:
     """An .npz file: `features` (n x d) or `images` (n x H x W x 3, uint8), `labels` (n), and optionally `train` (n, bool),
     `client` (n, names) and `classes` (C names, labels then being 0..C-1).
@@ -128,5 +134,6 @@ def load_npz(path: str | Path, whole: bool = True) -> Dataset:
 
 
 def load_dataset(name: str) -> Dataset:
-    """`digits`, or the .npz file at a path."""
-    return digits() if name == "digits" else load_npz(name)
+    """`digits` (as 64 features), `digits-images` (8 x 8 x 1), or the .npz file at a path."""
+    embedded = {"digits": digits, "digits-images": digits_as_images}
+    return embedded[name]() if name in embedded else load_npz(name)

@@ -9,6 +9,7 @@ from gramfold.features import FeatureMap
 from gramfold.methods.afl import AFL
 from gramfold.methods.apfl import APFL
 from gramfold.methods.deepafl import DeepAFL
+from gramfold.methods.fedacnnl import FedACnnL
 from gramfold.methods.fedhip import FedHiP
 from gramfold.methods.gradient import (
     GRADIENT,
@@ -29,10 +30,14 @@ from gramfold.methods.gradient import (
 from gramfold.methods.local import Local
 from gramfold.methods.local_classes import LocalClasses
 from gramfold.methods.pace import PACE
+from gramfold.methods.pacecnn import PaceCNN
+from gramfold.methods.pfedacnnl import PFedACnnL
 from gramfold.methods.protocol import ClientData, Method, Upload
 
 ANALYTIC: tuple[type[Method], ...] = (Local, AFL, LocalClasses, FedHiP, APFL, PACE, DeepAFL)
-METHODS: dict[str, type[Method]] = {method.name: method for method in (*ANALYTIC, *GRADIENT)}
+ON_IMAGES: tuple[type[Method], ...] = (FedACnnL, PFedACnnL, PaceCNN)
+"""Analytic methods that take images; all of `ANALYTIC` take features."""
+METHODS: dict[str, type[Method]] = {method.name: method for method in (*ANALYTIC, *ON_IMAGES, *GRADIENT)}
 
 
 def make_method(name: str, **parameters: Any) -> Method:
@@ -77,7 +82,7 @@ def _in_words(kind: Any) -> str:
 
 
 __all__ = [
-    "AFL", "ANALYTIC", "APFL", "GRADIENT", "METHODS", "PACE", "ClientData", "DeepAFL", "Ditto", "FedALA", "FedAS", "FedAvg",
-    "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "HeartPFL", "Local", "LocalClasses",
-    "LocalSGD", "Method", "PFedMe", "Upload", "make_method",
+    "AFL", "ANALYTIC", "APFL", "GRADIENT", "METHODS", "ON_IMAGES", "PACE", "ClientData", "DeepAFL", "Ditto", "FedACnnL", "FedALA",
+    "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "HeartPFL", "Local",
+    "LocalClasses", "LocalSGD", "Method", "PFedACnnL", "PFedMe", "PaceCNN", "Upload", "make_method",
 ]  # fmt: skip

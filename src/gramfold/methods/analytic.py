@@ -56,6 +56,14 @@ def extend(broadcast: Packet, parts: Mapping[str, Array], meta: Mapping[str, Any
     return Packet(parts, {**broadcast.meta, **(meta or {})}, frozenset(filter(None, [triangular])))
 
 
+def check_space(upload: Any, phi: Map, labels: moments.Labels | None) -> None:
+    """Raise unless the upload is moments of this map's features, with these classes (None: with values)."""
+    if not isinstance(upload, Moments):
+        raise GramfoldError(f"moments were expected, not {type(upload).__name__.lower()}")
+    outputs = upload.outputs if labels is None else len(labels)
+    Moments(phi.dim, outputs, labels=labels, fingerprint=phi.fingerprint).require_same_space(upload)
+
+
 @dataclass(frozen=True)
 class Analytic(Method):
     """One round: every client sends the moments of its mapped features."""
@@ -82,15 +90,7 @@ class Analytic(Method):
         return total
 
     def check(self, upload: Any, broadcast: Packet) -> None:
-        phi, labels = self.map(broadcast), labels_of(broadcast)
-        self.check_space(upload, phi, labels)
-
-    def check_space(self, upload: Any, phi: Map, labels: moments.Labels | None) -> None:
-        """Raise unless the upload is moments of this map's features, with these classes (None: with values)."""
-        if not isinstance(upload, Moments):
-            raise GramfoldError(f"{self.name} folds moments, not {type(upload).__name__.lower()}")
-        outputs = upload.outputs if labels is None else len(labels)
-        Moments(phi.dim, outputs, labels=labels, fingerprint=phi.fingerprint).require_same_space(upload)
+        check_space(upload, self.map(broadcast), labels_of(broadcast))
 
     def parameters(self) -> Mapping[str, Any]:
         given = super().parameters()

@@ -25,7 +25,7 @@ from gramfold.errors import GramfoldError
 from gramfold.features import ACTIVATIONS, DeepMap, layer_names
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.analytic import FOLDED, MapLike, draw_map, labels_of, solve_pooled, target_rows
+from gramfold.methods.analytic import FOLDED, MapLike, check_space, draw_map, labels_of, solve_pooled, target_rows
 from gramfold.methods.pace import PACE
 from gramfold.methods.protocol import ClientData
 from gramfold.moments import Moments
@@ -90,7 +90,7 @@ class DeepAFL(PACE):
         return Moments.from_features(deep.widen(rows, layers), residuals, None, deep.fingerprint)
 
     def check(self, upload: Any, broadcast: Packet) -> None:
-        self.check_space(upload, self.map(broadcast), labels_of(broadcast) if broadcast.meta["stage"] == "head" else None)
+        check_space(upload, self.map(broadcast), labels_of(broadcast) if broadcast.meta["stage"] == "head" else None)
 
     def aggregate(self, total: Moments, broadcast: Packet) -> Packet:
         layers, meta, solved = broadcast.meta["layers"], dict(broadcast.meta), _solved(broadcast)

@@ -23,7 +23,7 @@ import numpy as np
 from gramfold import arrays, seeds
 from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
-from gramfold.features import Bias, Chain, Concat, FeatureMap, Fourier, Linear, Normalize
+from gramfold.features import Bias, Chain, Concat, FeatureMap, Fourier, Linear, Map, Normalize
 from gramfold.federation import Task
 from gramfold.heads import Evidence, Head, Stream, softmax
 from gramfold.methods.analytic import (
@@ -134,7 +134,7 @@ class PACE(Analytic):
         return extend(broadcast, {**kept, "hat": arrays.gram(half)}, triangular="hat")
 
     def personalize(self, client: ClientData, broadcast: Packet) -> Head:
-        phi, psi = self.map(broadcast), described_map(broadcast, "refinement")
+        phi, psi = self.map(broadcast), self.refinement_map(broadcast)
         rows = self.rows(client, broadcast)
         targets = target_rows(client.train, broadcast, rows)
         weights = broadcast["weights"]
@@ -142,7 +142,7 @@ class PACE(Analytic):
         if FOLDED in client.memory:
             leverage = _leverages(rows, client, broadcast)
             scores = targets - left_out_residuals(targets - scores, leverage)
-        refined = rows if psi is phi else psi(client.train.inputs)
+        refined = rows if psi.fingerprint == phi.fingerprint else psi(client.train.inputs)
         if labels_of(broadcast) is None:
             return self._regressor(broadcast, scores, targets, refined)
 
@@ -173,6 +173,10 @@ class PACE(Analytic):
         """phi of the client's samples."""
         return self.map(broadcast)(client.train.inputs)
 
+    def refinement_map(self, broadcast: Packet) -> Map:
+        """psi: the map of the refinement stream."""
+        return described_map(broadcast, "refinement")
+
     def _classifier(
         self, broadcast: Packet, weights: np.ndarray, prior: np.ndarray, refinement: list[Stream], chosen: dict[str, Any]
     ) -> Head:
@@ -194,7 +198,7 @@ class PACE(Analytic):
         personal = ridge_from_rows(refined, targets - scores, chosen["gamma"])
         streams = [
             Stream(self.map(broadcast), broadcast["weights"]),
-            Stream(described_map(broadcast, "refinement"), personal, chosen["lam"]),
+            Stream(self.refinement_map(broadcast), personal, chosen["lam"]),
         ]
         return Head(streams, None, method=self.name, chosen=chosen)
 

@@ -55,6 +55,8 @@ class Method(ABC):
     """Whether its heads give probabilities."""
     takes: ClassVar[frozenset[str]] = frozenset({"features"})
     """What samples it works on: "features" (rows of numbers), "images"."""
+    anytime: ClassVar[bool] = False
+    """Whether there are models to be had after every round, not only after the last."""
     threaded: ClassVar[bool] = True
     """Whether an engine may work on several clients at once, a thread each."""
 

@@ -21,6 +21,13 @@ EXACT = [
     gf.PACE(), gf.PACE(regime="moments"), gf.PACE(regime="sketch"), gf.DeepAFL(depth=2),
     gf.DeepAFL(depth=1, regime="moments"),
 ]  # fmt: skip
+SMALL = "conv:4:3:6+relu+max:2"
+NETWORKS = [
+    gf.FedACnnL(network=SMALL),
+    gf.PFedACnnL(network=SMALL, groups=2),
+    gf.PFedACnnL(network=SMALL, groups=1),
+    gf.PaceCNN(features=SMALL),
+]
 GRADIENT = [quick(kind) for kind in (gf.FedAvg, gf.FedPCL, gf.Ditto, gf.FedDBE, gf.FedSelect, gf.LocalSGD)]
 
 
@@ -54,6 +61,15 @@ def test_gradient_heads_are_those_of_the_in_process_engine(method, sites, federa
     largest = max(float(np.abs(head.scores(federation.clients[0].test().inputs)).max()) for head in expected.heads.values())
     assert sites.distance(method, expected) < 1e-3 * max(largest, 1.0)
     assert figures(result["methods"][0])["uplink_bytes"] == expected.uplink_bytes
+
+
+@pytest.mark.parametrize("method", NETWORKS, ids=repr)
+def test_networks_solved_layer_by_layer_are_those_of_the_in_process_engine(method, pictures, tmp_path):
+    sites = Sites(tmp_path, pictures)
+    result, expected = sites.run(method), gf.run(method, pictures)
+    assert sites.distance(method, expected) < 1e-9
+    assert figures(result["methods"][0]) == figures(json.loads(json.dumps(expected.to_dict())))
+    assert everybody_answered(result, sites)
 
 
 def test_bytes_down_do_not_count_what_a_site_knows_already(sites, federation):

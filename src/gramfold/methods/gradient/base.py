@@ -45,6 +45,7 @@ class Gradient(Method):
     takes: ClassVar[frozenset[str]] = frozenset({"features", "images"})
     probabilistic: ClassVar[bool] = True
     threaded: ClassVar[bool] = False  # torch has threads of its own
+    anytime: ClassVar[bool] = True
     on_features: ClassVar[str] = "linear"
     on_images: ClassVar[str] = "cnn:32"
     grids: ClassVar[Mapping[str, tuple[float, ...]]] = {"lr": LEARNING_RATES}

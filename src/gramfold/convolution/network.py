@@ -1,0 +1,126 @@
+"""A network as far as it has been solved: what its layers make of images, and the patches that the next layer is solved from."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gramfold import arrays, stopwatch
+from gramfold.arrays import Array
+from gramfold.convolution.description import SOLVED, Step, parse
+from gramfold.errors import GramfoldError
+from gramfold.features import ACTIVATIONS
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+CONTRAST_FLOOR = 1e-3
+"""Added to a patch's variance before it is divided by it: flat patches are noise. Pixels have a variance of about one."""
+
+
+class ConvolutionMap:
+    """Callable on images (n x H x W x channels, bytes or floats in [0, 1]) once all layers are there: [1, what they end in].
+
+    `description` is {"network": text, "shape": H W channels, "seed": number}; the arrays are "layer.0", "layer.1", ...: numbers
+    of a patch x filters, the constant's row first. With fewer of them the network ends before the first layer that has none.
+    """
+
+    def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array]) -> None:
+        self.description = dict(description)
+        self.shape: tuple[int, int, int] = tuple(self.description["shape"])
+        self.inputs = int(np.prod(self.shape))
+        self.arrays: Mapping[str, Array] = {f"layer.{number}": layers[f"layer.{number}"] for number in range(len(layers))}
+        steps = parse(str(self.description["network"]), self.shape)
+        places = [place for place, step in enumerate(steps) if step.kind in SOLVED]
+        if len(layers) >= len(places):
+            raise GramfoldError(f"{len(layers)} layers for a network that has {len(places) - 1}")
+        for place, weights in zip(places, self.arrays.values(), strict=False):
+            if tuple(weights.shape) != (steps[place].patch, steps[place].output[2]):
+                raise GramfoldError(f"layer {steps[place].text} has weights of shape {tuple(weights.shape)}")
+        self._before: Sequence[Step] = steps[: places[len(layers)]]
+        self.next = steps[places[len(layers)]]
+        """The first layer that is not solved; the classes' layer when all are."""
+        self.complete = len(layers) == len(places) - 1
+        self.labels_seen = any(steps[place].solved for place in places[: len(layers)])
+        """Whether a layer was solved for labels."""
+        self.dim = self.next.patch
+        canonical = json.dumps([self.description, len(self.arrays)], sort_keys=True)
+        self.fingerprint = hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def __call__(self, inputs: Array) -> Array:
+        """float64 features (n x dim), of the inputs' kind."""
+        if not self.complete:
+            raise GramfoldError("this network has layers yet to be solved")
+        inputs = inputs[None] if inputs.ndim == 3 else inputs
+        parts = [self.patches(inputs[block]) for block in self.blocks(len(inputs))]
+        return arrays.concatenate(parts) if parts else arrays.zeros((0, self.dim), inputs)
+
+    def blocks(self, samples: int) -> list[slice]:
+        """Slices of samples whose widest layer is of moderate size: memory does not grow with their number."""
+        steps = [*self._before, self.next]
+        widest = max(max(step.positions * step.patch * (step.kind in SOLVED), int(np.prod(step.output))) for step in steps)
+        return arrays.blocks(samples, widest)
+
+    def patches(self, inputs: Array) -> Array:
+        """The patches of some images under the next layer, (n positions) x dim, those of one image one after another."""
+        if tuple(inputs.shape[1:]) != self.shape:
+            raise GramfoldError(f"expected images of shape {self.shape}, got an array of shape {tuple(inputs.shape)}")
+        arrays.require_torch()
+        import torch
+
+        with stopwatch.phase("features"):
+            x = pixels(torch.as_tensor(inputs))
+            weights = iter(self.arrays.values())
+            for step in self._before:
+                x = _apply(step, x, next(weights) if step.kind in SOLVED else None)
+            columns = _columns(self.next, x)
+            rows = columns.new_ones((len(x) * self.next.positions, self.dim))
+            rows[:, 1:] = columns.transpose(1, 2).reshape(len(rows), self.dim - 1)
+            return rows if arrays.is_torch(inputs) else rows.numpy()
+
+
+def pixels(x: "Tensor") -> "Tensor":
+    """float64 n x channels x H x W, centred; a fixed scale, so that there is nothing to agree on."""
+    import torch
+
+    scale = 255.0 if x.dtype == torch.uint8 else 1.0
+    return (x.to(torch.float64).movedim(-1, 1) / scale - 0.5) / 0.25
+
+
+def _columns(step: Step, x: "Tensor") -> "Tensor":
+    """The patches of a layer's input, n x numbers x positions, without the constant."""
+    from torch.nn import functional
+
+    if step.kind == "dense":
+        return x.reshape(len(x), -1, 1)
+    columns = functional.unfold(x, step.size)
+    if step.contrast:
+        columns -= columns.mean(1, keepdim=True)
+        columns /= (columns.square().mean(1, keepdim=True) + CONTRAST_FLOOR).sqrt()
+    return columns
+
+
+def _apply(step: Step, x: "Tensor", weights: Array) -> "Tensor":
+    import torch
+    from torch.nn import functional
+
+    match step.kind:
+        case "conv" | "dense":
+            matrix = torch.as_tensor(weights, device=x.device)
+            out = matrix[1:].T @ _columns(step, x)
+            out += matrix[0][:, None]
+            return out.reshape(len(x), *(step.output[2], *step.output[:2]))
+        case "pad":
+            return functional.pad(x, [step.size] * 4)
+        case "max":
+            return functional.max_pool2d(x, step.size)
+        case "mean":
+            return functional.avg_pool2d(x, step.size)
+        case "grid":
+            return functional.adaptive_avg_pool2d(x, step.size)
+        case "split":
+            return functional.relu_(torch.cat([x, -x], 1).sub_(step.numbers[0]))
+    activated: Tensor = ACTIVATIONS[step.kind](x)
+    return activated
