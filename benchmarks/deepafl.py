@@ -63,14 +63,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path")
     parser.add_argument("--depths", default="0,1,2,5,10")
-    parser.add_argument("--fourier", default="4096,6144")
+    parser.add_argument("--fourier", default="1024,4096", help="widths of the random features beside it")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out")
     given = parser.parse_args()
     federation = gf.Federation.from_dataset(load_npz(given.path), clients=100, partition="dirichlet:0.1", seed=0)
     depths = [int(depth) for depth in given.depths.split(",")]
     found: dict[str, Any] = {"deepafl": curve(gf.DeepAFL(depth=max(depths)), federation, depths, given.device), "others": []}
-    features = [f"bias+linear+fourier:{width}" for width in given.fourier.split(",") if width]
+    features = ["bias+linear", *(f"bias+linear+fourier:{width}" for width in given.fourier.split(","))]
     for method in (gf.AFL(), *(gf.PACE(features=spec) for spec in features)):
         result = gf.run(method, federation, device=given.device, keep_heads=False)
         figures = {
