@@ -167,7 +167,7 @@ class Network:
             for name in missing:
                 if late or not self.nodes[name].running:
                     raise GramfoldError(f"site {name!r} did not come: {diagnosis(self.nodes[name].output())}")
-            time.sleep(0.5)
+            time.sleep(1.5)  # asking takes a process, and they need the processors to start
 
     def online(self) -> set[str]:
         """The sites that are there."""

@@ -25,6 +25,8 @@ QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
 }
 """Flower sends usage figures, looks for updates and installs packages unless it is told not to."""
+POLL_SECONDS = "0.5"
+"""How often a site's processes look for work: 0.1 made no run faster, and kept a quarter of a core busy with three idle sites."""
 _EMPTY_WORDS = re.compile("For more information, visit|Exit Code: |An unhandled exception occurred|raised an exception$")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -34,7 +36,7 @@ def environment(mark: Path, home: Path) -> dict[str, str]:
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"])
     return {
-        **kept, **QUIET, "PATH": path, "FLWR_HOME": str(home), "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.1",
+        **kept, **QUIET, "PATH": path, "FLWR_HOME": str(home), "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": POLL_SECONDS,
         "PYTHONUNBUFFERED": "1", MARK: str(mark),
     }  # fmt: skip
 
