@@ -46,7 +46,7 @@ class Settings:
         if unset:
             raise GramfoldError(
                 f"{method.name} would choose {unset[0]} by trial on everybody's data, which no server has; "
-                f"give it, by --set {method.name}.{unset[0]}=... or in the run's configuration: parameters = '{{\"{unset[0]}\": ...}}'"
+                f"give it, by --set {method.name}.{unset[0]}=... or in its configuration: parameters = '{{\"{unset[0]}\": ...}}'"
             )
         task = task_from_json(str(config["task"])) if config.get("task") else None
         sites = tuple(name.strip() for name in str(config.get("sites", "")).split(",") if name.strip())
