@@ -141,7 +141,7 @@ TAMPERED = {
     "negative n": (change_meta(n=-1), "not a message of moments"),
     "more samples than counted": (change_meta(n=10**6), "class counts sum to"),
     "no upload": (empty, "cannot be read"),
-    "sums": (lambda header, packets: packets.update(upload=Packet({"w": np.ones(3)})), "folds moments, not sums"),
+    "sums": (lambda header, packets: packets.update(upload=Packet({"w": np.ones(3)})), "moments were expected, not sums"),
     "no id": (lambda header, packets: header.update(upload="../../etc/passwd"), "no proper id"),
     "a false count": (lambda header, packets: header.update(counted=True), "which it is not"),
     "another version": (lambda header, packets: header.update(gramfold="0.0.1"), "it runs gramfold 0.0.1"),
