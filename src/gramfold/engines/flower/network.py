@@ -322,10 +322,10 @@ def _interrupt(number: int, _: object) -> None:
 
 
 def _on_signals(handler: Any, *numbers: signal.Signals) -> Handlers:
-    """Set a handler, where Python lets us; gives back those from before."""
+    """Set a handler, where Python lets us; gives back those from before. What we were started to ignore (nohup) stays ignored."""
     if threading.current_thread() is not threading.main_thread():
         return {}
-    return {number: signal.signal(number, handler) for number in numbers}
+    return {number: signal.signal(number, handler) for number in numbers if signal.getsignal(number) != signal.SIG_IGN}
 
 
 def _show_new(log: Process, shown: int, show: Callable[[str], None]) -> int:
