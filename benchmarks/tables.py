@@ -257,7 +257,7 @@ def convolution() -> str:
     """Networks without gradients, one section for each file of results."""
     parts = [
         "# Networks without gradients, measured",
-        "Made by `python -m benchmarks.tables` from `benchmarks/results/convolution_*.json`. 20 clients, dirichlet:0.1, one seed, one run at a time. "
+        "Made by `python -m benchmarks.tables` from `benchmarks/results/convolution_*.json`. 20 clients, dirichlet:0.1, one seed. On the CPU the machine had other work, so that seconds of the clock say little. "
         "*Accuracy* is the mean over clients of the final model on the client's own test images, *shared model* that of the one for everybody on all of them. "
         "FedAvg's seconds are without the sweep that chose its learning rate. Network, threshold and patch size were chosen on a fifth of the training images of "
         "the 20 classes of CIFAR-100, and serve for digits as they are.",
@@ -288,11 +288,11 @@ def _against_fedavg(rows: list[dict[str, Any]], device: str) -> list[str]:
             reached = [when for when, accuracy in curve if accuracy >= row["mean_accuracy"]]
             if reached:
                 wanted = f"in {reached[0]:.0f} s: {100 * (1 - seconds / reached[0]):.0f} % saved"
-            then = f"{100 * max(so_far):.1f}" if so_far else "no round done"
+            then = f"{100 * max(so_far):.1f}" if so_far else "not yet evaluated"
             lines.append(
                 f"| {row['cell'].partition('/')[2]} | {100 * row['mean_accuracy']:.1f} | {seconds:.1f} | {then} | {wanted} |"
             )
-    clock = "CPU seconds, since the machine was busy with other things" if device == "cpu" else "seconds of the clock"
+    clock = "seconds of the processor" if device == "cpu" else "seconds of the clock"
     words = f"Beside FedAvg's CNN (`cnn:32`, 3 epochs a round), by its best accuracy so far on the same test images; {clock}, evaluation left out:"
     return [words, "\n".join(lines)]
 
