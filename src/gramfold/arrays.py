@@ -4,10 +4,12 @@ Everything above works on "arrays" and calls these functions; NumPy goes to LAPA
 Sums and solves are float64 throughout.
 """
 
+import functools
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
+from threadpoolctl import ThreadpoolController
 
 from gramfold import blas
 from gramfold.errors import GramfoldError
@@ -205,15 +207,28 @@ def solve_lower(lower: Array, right: Array, transposed: bool = False) -> Array:
     return solution
 
 
+ONE_THREAD = 2048
+"""Below this size a second thread gains an eigendecomposition little, and on a busy machine costs it a hundredfold: LAPACK's
+threads wait for one another at every column."""
+
+
 def eigh(matrix: Array) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and eigenvectors of a symmetric matrix given by its lower triangle."""
     if is_torch(matrix):
         import torch
 
         values, vectors = torch.linalg.eigh(matrix)
+    elif len(matrix) < ONE_THREAD:
+        with _blas().limit(limits=1):
+            values, vectors = np.linalg.eigh(matrix)
     else:
         values, vectors = np.linalg.eigh(matrix)
     return values, vectors
+
+
+@functools.cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def gram_rows(gram: Array) -> tuple[Array, Array]:

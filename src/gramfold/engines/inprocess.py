@@ -1,5 +1,6 @@
 """All clients in this process: uploads are folded as they come and then dropped."""
 
+import math
 import time
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -154,7 +155,7 @@ class _Simulation:
                     total += fold.total
             return method.aggregate(total, state.broadcast)
 
-        broadcast = self.workers.server("aggregate", aggregate)
+        broadcast = self.workers.server("aggregate", aggregate, size=getattr(folds[0].total, "dim", math.inf))
         received = state.broadcast.wire_bytes
         memories, uplink, downlink = dict(state.memories), dict(state.uplink), dict(state.downlink)
         for fold in folds:

@@ -3,11 +3,13 @@
 Threads inside one small solve cost more than they bring: 100 heads took 24 s with threaded BLAS and 2 s this way.
 """
 
+import math
 import os
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Protocol, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -17,6 +19,8 @@ from gramfold.stopwatch import Stopwatch
 
 Item = TypeVar("Item")
 State = TypeVar("State")
+SMALL = 512
+"""Solves below this size take milliseconds on one thread; on a busy machine two wait for each other a hundred times as long."""
 
 
 class Progress(Protocol):
@@ -80,10 +84,11 @@ class Workers:
         self._book(watch, time.perf_counter() - begun)
         return states
 
-    def server(self, phase: str, work: Callable[[], State]) -> State:
-        """Do one thing with all BLAS threads, timed."""
+    def server(self, phase: str, work: Callable[[], State], size: float = math.inf) -> State:
+        """Do one thing, timed: with all BLAS threads, or with one where its matrices are of a small size."""
         watch, begun = Stopwatch(), time.perf_counter()
-        with stopwatch.on(watch), stopwatch.phase(phase):
+        threads = self._blas.limit(limits=1) if size < SMALL else nullcontext()
+        with threads, stopwatch.on(watch), stopwatch.phase(phase):
             out = work()
         self._book(watch, time.perf_counter() - begun)
         return out
