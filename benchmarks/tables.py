@@ -259,8 +259,8 @@ def convolution() -> str:
         "# Networks without gradients, measured",
         "Made by `python -m benchmarks.tables` from `benchmarks/results/convolution_*.json`. 20 clients, dirichlet:0.1, one seed. On the CPU the machine had other work, so that seconds of the clock say little. "
         "*Accuracy* is the mean over clients of the final model on the client's own test images, *shared model* that of the one for everybody on all of them. "
-        "FedAvg's seconds are without the sweep that chose its learning rate. Network, threshold and patch size were chosen on a fifth of the training images of "
-        "the 20 classes of CIFAR-100, and serve for digits as they are.",
+        "FedAvg's seconds are without the sweep that chose its learning rate. How the network was chosen, and what was not: [convolution.md](convolution.md). "
+        "It serves for digits as it is.",
     ]
     for path in sorted(RESULTS.glob("convolution_*.json")):
         figures = json.loads(path.read_text())
