@@ -70,7 +70,7 @@ def _drawn(mean: Array, covariance: Array, step: Step, seed: int, number: int) -
 
 def _wavelets(rng: np.random.RandomState, step: Step) -> np.ndarray:
     """Waves under Gaussian windows, of every place, width, frequency, direction and phase, half of them in one weight for all
-    channels: what whitened patches of real images look like, and as good as those for filters."""
+    channels: what whitened patches of real images look like."""
     size, channels, count = step.size, step.shape[2], step.drawn
     row, column, angle, frequency, phase, width, plain = rng.uniform(size=(7, count))
     y, x = (np.arange(size)[:, None] - place * (size - 1) for place in (row, column))
