@@ -10,6 +10,7 @@ import pytest
 import gramfold as gf
 from gramfold.engines import inprocess
 from gramfold.methods import ANALYTIC
+from messages import really_serialised
 from strategies import relative
 
 ALL = [*(method() for method in ANALYTIC), gf.FedHiP(at="server")]
@@ -58,27 +59,7 @@ def test_seconds_and_json(method, federation):
 
 @pytest.mark.parametrize("method", ALL, ids=repr)
 def test_bytes_are_those_of_the_messages_really_serialised(method, federation, monkeypatch):
-    up, down, kind = defaultdict(int), defaultdict(int), type(method)
-
-    def record(name, count):
-        original = getattr(kind, name)
-
-        def recorded(self, *args):
-            out = original(self, *args)
-            count(args, out)
-            return out
-
-        monkeypatch.setattr(kind, name, recorded)
-
-    def uploaded(args, upload):
-        up[args[0].name] += len(upload.pack().to_bytes())
-        down[args[0].name] += len(args[1].to_bytes())
-
-    def personalised(args, head):
-        down[args[0].name] += len(args[1].to_bytes())
-
-    record("local", uploaded)
-    record("personalize", personalised)
+    up, down = really_serialised(type(method), monkeypatch)
     result = gf.run(method, federation)
     for name, client in result.clients.items():
         assert client.uplink_bytes == up[name]

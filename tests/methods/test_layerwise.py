@@ -1,7 +1,6 @@
 """FedACnnL, pFedACnnL and PACE over their network: layers exactly those of pooled data, and personal ones near them."""
 
 import json
-from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from gramfold.methods.grouping import class_sums, describe, group, nearest
 from gramfold.methods.layerwise import network_of
 from gramfold.sums import Gathered
 from gramfold.wire import Packet
+from messages import really_serialised
 from strategies import distance, relative
 
 pytest.importorskip("torch", reason="networks need PyTorch")
@@ -174,27 +174,7 @@ def test_a_tampered_file_is_refused(what, tmp_path):
 @pytest.mark.parametrize("method", ALL, ids=repr)
 def test_bytes_are_those_of_the_messages_really_serialised(method, monkeypatch):
     """And what is sent can be read: an upload that goes over a wire is the same upload."""
-    up, down, kind = defaultdict(int), defaultdict(int), type(method)
-
-    def record(name, count):
-        original = getattr(kind, name)
-
-        def recorded(self, *args):
-            out = original(self, *args)
-            count(args, out)
-            return out
-
-        monkeypatch.setattr(kind, name, recorded)
-
-    def uploaded(args, upload):
-        up[args[0].name] += len(upload.pack().to_bytes())
-        down[args[0].name] += len(args[1].to_bytes())
-
-    def personalised(args, head):
-        down[args[0].name] += len(args[1].to_bytes())
-
-    record("local", uploaded)
-    record("personalize", personalised)
+    up, down = really_serialised(type(method), monkeypatch)
     result = gf.run(method, cut(3, n=60))
     for name, client in result.clients.items():
         assert (client.uplink_bytes, client.downlink_bytes) == (up[name], down[name])
