@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from gramfold.deploy.template import write_app
 from gramfold.engines.flower.network import Network, Site
-from gramfold.engines.flower.template import write_app
 
 INPUTS, CLASSES = 64, 10
 

@@ -16,9 +16,10 @@ import numpy as np
 import gramfold as gf
 from benchmarks.cells import markdown, run_cell, run_cells
 from benchmarks.gradient_table import RIVALS, arguments
-from gramfold import networks, seeds
+from gramfold import networks
 from gramfold.federation import Dataset, load_npz
 from gramfold.methods import Method, make_method
+from gramfold.numerics import seeds
 
 PROXY = 1000
 PRETRAINING = 40

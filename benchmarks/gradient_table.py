@@ -14,7 +14,7 @@ from benchmarks.cells import markdown, run_cell, run_cells
 from gramfold.federation import load_npz
 from gramfold.methods import GRADIENT, Method, make_method
 
-RIVALS = [kind.name for kind in GRADIENT if "features" in kind.takes and kind is not gf.LocalSGD]
+RIVALS = [kind.name for kind in GRADIENT if "features" in kind.input_kinds and kind is not gf.LocalSGD]
 SLOW = ("pfedme", "fedas", "fedpcl", "ditto")
 RIVALS.sort(key=lambda name: name not in SLOW)  # the slow ones first, so that none is left alone at the end
 ANALYTIC = ["local", "afl", "localclasses", "fedhip", "apfl", "pace"]

@@ -17,7 +17,6 @@ import numpy as np
 
 import gramfold as gf
 from benchmarks.timing import RESULTS
-from gramfold.arrays import to_numpy
 from gramfold.engines.inprocess import on_device
 from gramfold.engines.workers import Workers, cpu_count
 from gramfold.evaluation import Calibration, score_head
@@ -25,6 +24,7 @@ from gramfold.federation import Client, load_npz
 from gramfold.methods import ClientData, Method
 from gramfold.methods import pace as pace_module
 from gramfold.methods.analytic import FOLDED, described_map, target_rows
+from gramfold.numerics.arrays import to_numpy
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.leave_one_out import Kernel
 from gramfold.wire import Packet

@@ -10,8 +10,8 @@ from flwr.app import Message
 
 import gramfold as gf
 from gramfold.engines.flower.local_grid import LocalGrid, Node, app_node, run_locally
-from gramfold.engines.flower.site import head_file
-from gramfold.engines.flower.tasks import task_to_json
+from gramfold.remote.site import head_file
+from gramfold.remote.tasks import task_to_json
 
 
 def write_site(path: Path, client: Any) -> None:

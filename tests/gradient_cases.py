@@ -31,4 +31,4 @@ def client_data(federation: gf.Federation) -> list[ClientData]:
     return [ClientData(client.name, client.train()) for client in federation]
 
 
-ON_FEATURES = [kind for kind in GRADIENT if "features" in kind.takes]
+ON_FEATURES = [kind for kind in GRADIENT if "features" in kind.input_kinds]

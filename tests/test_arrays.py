@@ -6,8 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramfold import arrays
 from gramfold.errors import GramfoldError
+from gramfold.numerics import arrays
 
 
 @given(st.integers(0, 50), st.integers(0, 20), st.integers(1, 400))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramfold import blas
+from gramfold.numerics import blas
 
 SIZES = st.integers(0, 9)
 EXACT = 1e-12  # sums of at most nine products

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramfold as gf
-from gramfold import arrays
+from gramfold.numerics import arrays
 from gramfold.wire import Packet
 from strategies import distance, problems
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gramfold import seeds
+from gramfold.numerics import seeds
 
 
 @pytest.mark.parametrize("make", [seeds.generator, seeds.frozen])

@@ -6,8 +6,7 @@ import pytest
 import gramfold as gf
 from gramfold import uploads
 from gramfold.errors import GramfoldError
-from gramfold.grouped import Grouped
-from gramfold.sums import Gathered, Sums
+from gramfold.uploads import GroupedMoments, NamedSums, PerClient
 from gramfold.wire import Packet
 from strategies import distance
 
@@ -25,17 +24,17 @@ def test_moments(n, rng):
 
 def test_moments_by_group(rng):
     groups = {g: gf.Moments.from_features(rng.standard_normal((9, 4)), rng.integers(0, 3, 9), classes=3) for g in (0, 2)}
-    back = uploads.unpack(travelled(Grouped(groups)))
-    assert isinstance(back, Grouped)
+    back = uploads.unpack(travelled(GroupedMoments(groups)))
+    assert isinstance(back, GroupedMoments)
     assert all(distance(back.groups[g], moments) < 1e-12 for g, moments in groups.items())
 
 
 def test_sums_and_parcels():
-    back = uploads.unpack(travelled(Sums({"n": np.array([3.0]), "model/w": np.ones((2, 2), np.float32)})))
-    assert isinstance(back, Sums)
+    back = uploads.unpack(travelled(NamedSums({"n": np.array([3.0]), "model/w": np.ones((2, 2), np.float32)})))
+    assert isinstance(back, NamedSums)
     assert back["model/w"].dtype == np.float32
-    gathered = uploads.unpack(travelled(Gathered({"a": {"x": np.ones(2)}, "b": {"x": np.zeros(1), "y": np.ones(1)}})))
-    assert isinstance(gathered, Gathered)
+    gathered = uploads.unpack(travelled(PerClient({"a": {"x": np.ones(2)}, "b": {"x": np.zeros(1), "y": np.ones(1)}})))
+    assert isinstance(gathered, PerClient)
     assert [sorted(parcel) for parcel in gathered.in_order()] == [["x"], ["x", "y"]]
 
 
@@ -56,8 +55,12 @@ def test_what_cannot_be_is_refused(packet, match):
 
 
 def test_sums_of_different_things_do_not_add_and_stay_as_they_were():
-    total = Sums({"w": np.ones(2), "n": np.ones(1)})
-    for other in (Sums({"w": np.ones(3), "n": np.ones(1)}), Sums({"w": np.ones(2)}), Sums({"w": np.ones(2), "m": np.ones(1)})):
+    total = NamedSums({"w": np.ones(2), "n": np.ones(1)})
+    for other in (
+        NamedSums({"w": np.ones(3), "n": np.ones(1)}),
+        NamedSums({"w": np.ones(2)}),
+        NamedSums({"w": np.ones(2), "m": np.ones(1)}),
+    ):
         with pytest.raises(GramfoldError, match="sums differ in"):
             total += other
     assert total["w"].tolist() == [1, 1]

@@ -1,7 +1,7 @@
 """Errors and warnings that a user can act on."""
 
 
-class GramfoldError(ValueError):
+class GramfoldError(Exception):
     """Something the caller gave cannot be used; the message says what, where and what to do."""
 
 

@@ -105,6 +105,8 @@ class PersonalizedClassifier(ClassifierMixin, _Personalized):  # type: ignore[mi
         X, y = validate_data(self, X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:  # scikit-learn's contract asks for its own kind of error
+            raise ValueError("y holds only one class; classification needs at least two")
         return self._fit(X, codes, groups, range(len(self.classes_)))
 
     def predict(self, X: Any, groups: Any = None) -> np.ndarray:

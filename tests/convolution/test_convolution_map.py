@@ -6,9 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import gramfold as gf
-from gramfold import arrays
 from gramfold.convolution import PRESETS, ConvolutionMap, layers, parse, solve_layer
 from gramfold.moments import Moments
+from gramfold.numerics import arrays
 from strategies import relative
 
 torch = pytest.importorskip("torch", reason="networks need PyTorch")

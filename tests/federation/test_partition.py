@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramfold import seeds
 from gramfold.errors import GramfoldError
 from gramfold.federation.partition import Partition, follow
+from gramfold.numerics import seeds
 
 KINDS = ["iid", "dirichlet:0.1", "dirichlet:1", "quantity:0.5", "shards:2", "classes:2"]
 SEEDS = st.integers(0, 2**32 - 1)

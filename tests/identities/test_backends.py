@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramfold as gf
-from gramfold import arrays, features
+from gramfold import features
 from gramfold.methods import ANALYTIC
+from gramfold.numerics import arrays
 from gramfold.solve.dual import ridge_from_rows
 from gramfold.solve.leave_one_out import Kernel, leverages
 from gramfold.solve.ridge import Spectrum, factorise

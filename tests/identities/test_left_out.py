@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import gramfold as gf
 from gramfold.methods.fedhip import ALPHAS, _Blend
-from gramfold.solve.gcv import GRID, MOST_FREEDOM, choose_penalty, gcv_score, gcv_scores, penalty_unit
+from gramfold.solve.gcv import GRID, MAX_FREEDOM, choose_penalty, gcv_score, gcv_scores, mean_squared_row
 from gramfold.solve.leave_one_out import Kernel, left_out_residuals, leverages
 from gramfold.solve.ridge import Spectrum, factorise
 from strategies import PENALTIES, problems, relative
@@ -38,7 +38,7 @@ def test_the_kernel_leaves_one_out_in_primal_and_dual(problem, penalty):
     kernel = Kernel.of(F)
     assert kernel.vectors.shape[1] <= min(F.shape)
     assert relative(kernel.left_out_residuals(Y, penalty), really_left_out(F, Y, penalty)) < SOLVED
-    assert kernel.unit == pytest.approx((F**2).sum(1).mean(), rel=1e-12)
+    assert kernel.mean_diagonal == pytest.approx((F**2).sum(1).mean(), rel=1e-12)
 
 
 @given(problems(samples=(2, 24), width=(1, 8), clients=(1, 4)), PENALTIES, st.sampled_from(list(range(len(ALPHAS)))))
@@ -70,7 +70,7 @@ def test_gcv_equals_its_definition(problem):
     F, Y = problem.X, problem.Y
     n, m = F.shape
     gram, cross, squares = F.T @ F, F.T @ Y, float((Y**2).sum())
-    grid = GRID * penalty_unit(gram, n)
+    grid = GRID * mean_squared_row(gram, n)
     expected = [really_gcv(F, Y, penalty) for penalty in grid]
     # at the flat end of the grid neighbours differ by 1e-6, and the choice between them must not be rounding's;
     # the inverse above is, at condition numbers of up to 1e7, itself good to 1e-9
@@ -83,11 +83,11 @@ def test_gcv_equals_its_definition(problem):
 def test_the_chosen_penalty_has_less_gcv_than_its_neighbours(problem):
     """Among the penalties that leave at least half the samples' freedom: closer to interpolation GCV is 0/0."""
     F, Y = problem.X, problem.Y
-    grid = GRID * penalty_unit(F.T @ F, len(F))
+    grid = GRID * mean_squared_row(F.T @ F, len(F))
     chosen = choose_penalty(F.T @ F, F.T @ Y, float((Y**2).sum()), len(F))
     place = int(np.flatnonzero(np.isclose(grid, chosen, rtol=1e-12))[0])
     values = np.linalg.eigvalsh(F.T @ F).clip(0)
-    allowed = [(values / (values + penalty)).sum() <= MOST_FREEDOM * len(F) for penalty in grid]
+    allowed = [(values / (values + penalty)).sum() <= MAX_FREEDOM * len(F) for penalty in grid]
     assert allowed[place]
     scores = [really_gcv(F, Y, penalty) if fine else np.inf for penalty, fine in zip(grid, allowed, strict=True)]
     assert scores[place] <= min(scores[max(place - 1, 0) : place + 2]) * (1 + 1e-6)

@@ -51,8 +51,8 @@ def test_an_update_of_weight_zero_changes_nothing(rng):
 def test_half_solves_make_a_whole_one(problem, penalty):
     factor = factorise(problem.X.T @ problem.X, penalty)
     right = problem.X.T @ problem.Y
-    half = factor.half_solve(right)
-    assert relative(factor.half_solve_back(half), factor.solve(right)) == 0.0
+    half = factor.solve_lower(right)
+    assert relative(factor.solve_transposed(half), factor.solve(right)) == 0.0
     assert relative(half.T @ half, right.T @ factor.solve(right)) < SOLVED
 
 

@@ -45,7 +45,7 @@ def test_features_that_are_all_zero_give_a_zero_head(n):
         np.testing.assert_array_equal(ridge(rows.T @ rows, rows.T @ targets, 0.0), np.zeros((4, 2)))
     np.testing.assert_array_equal(ridge_from_rows(rows, targets, 1.0), np.zeros((4, 2)))
     kernel = Kernel.of(rows)
-    assert kernel.unit == 1.0
+    assert kernel.mean_diagonal == 1.0
     np.testing.assert_array_equal(kernel.left_out_residuals(targets, 0.5), targets)
 
 

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 import gramfold as gf
 from gramfold.convolution import ConvolutionMap, layers
 from gramfold.federation import Samples, digits_as_images
-from gramfold.grouped import Grouped
 from gramfold.methods import ON_IMAGES, ClientData
-from gramfold.methods.grouping import class_sums, describe, group, nearest
+from gramfold.methods.clustering import class_sums, describe, group, nearest
 from gramfold.methods.layerwise import network_of
-from gramfold.sums import Gathered
+from gramfold.uploads import GroupedMoments, PerClient
 from gramfold.wire import Packet
 from messages import really_serialised
 from strategies import distance, relative
@@ -255,7 +254,7 @@ def test_uploads_by_group_add_and_travel():
     method, data = gf.PFedACnnL(network=LIFTED, groups=2), cut(4)
     broadcast = method.begin(data.task)
     clients = [ClientData(client.name, client.train()) for client in data]
-    gathered = Gathered()
+    gathered = PerClient()
     for client in clients:
         gathered += method.local(client, broadcast)
     told = method.aggregate(gathered, broadcast)
@@ -264,13 +263,13 @@ def test_uploads_by_group_add_and_travel():
     for upload in uploads[1:]:
         total += upload
     assert total.total().n == 120 * 56
-    received = Grouped.unpack(Packet.from_bytes(total.pack().to_bytes()))
+    received = GroupedMoments.unpack(Packet.from_bytes(total.pack().to_bytes()))
     assert set(received.groups) == set(total.groups) == {0, 1}
     assert all(distance(received.groups[g], total.groups[g]) < 1e-12 for g in (0, 1))
     packet = total.pack()
     for wrong in (Packet(packet.arrays, {}), Packet({**packet.arrays, "x/gram": np.zeros(1)}, packet.meta)):
         with pytest.raises(gf.GramfoldError, match="not a message of moments by group"):
-            Grouped.unpack(wrong)
+            GroupedMoments.unpack(wrong)
 
 
 def test_estimates_beforehand_are_given_only_where_no_filter_has_seen_a_label():

@@ -22,7 +22,7 @@ def new(
 ) -> None:
     """Write what a server and its sites need: an app, certificates, a loader to fill in, and a README with every command."""
     require_flwr()
-    from gramfold.engines.flower.template import write_project
+    from gramfold.deploy.template import write_project
 
     write_project(folder, [name.strip() for name in sites.split(",") if name.strip()], *_address(server))
     typer.echo(f"wrote {folder}; go on with {folder / 'README.md'}")
@@ -39,12 +39,12 @@ def up(
 ) -> None:
     """Start a whole network on this machine, for trying out; it stays until Ctrl-C."""
     require_flwr()
+    from gramfold.deploy.processes import QUIET, command_path
+    from gramfold.deploy.template import write_app
+    from gramfold.deploy.toml import Value
     from gramfold.engines.flower.engine import check_sites, sites_of
     from gramfold.engines.flower.network import CONNECTION, Network
-    from gramfold.engines.flower.processes import QUIET, command_path
-    from gramfold.engines.flower.tasks import task_to_json
-    from gramfold.engines.flower.template import write_app
-    from gramfold.engines.flower.toml import Value
+    from gramfold.remote.tasks import task_to_json
 
     if folder.exists():
         raise GramfoldError(f"{folder} exists; choose a new folder with --folder")

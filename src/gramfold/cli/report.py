@@ -20,9 +20,7 @@ def report(
     target = out or source.with_name("report.html")
     try:
         page = render_page(json.loads(wire.read(source)))
-    except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, GramfoldError):
-            raise
+    except (ValueError, KeyError, TypeError):
         raise GramfoldError(f"{source} is not a result of gramfold run") from None
     wire.write_atomically(target, page.encode())
     typer.echo(f"wrote {target}")

@@ -120,9 +120,9 @@ def _methods(names: str, features: str | None, settings: Sequence[str]) -> list[
 def _able(methods: list[Method], dataset: Dataset, is_group: bool) -> list[Method]:
     """The methods that can take this data; one that was asked for by name and cannot is an error."""
     kind = "features" if dataset.inputs.ndim == 2 else "images"
-    able = [method for method in methods if kind in method.takes]
+    able = [method for method in methods if kind in method.input_kinds]
     if not able or (len(able) < len(methods) and not is_group):
-        unable = next(method.name for method in methods if kind not in method.takes)
+        unable = next(method.name for method in methods if kind not in method.input_kinds)
         instead = "extract features first, or use pacecnn or gradient methods" if kind == "images" else "leave it out"
         raise GramfoldError(f"{dataset.name} holds {kind}, on which {unable} does not work; {instead}")
     return able

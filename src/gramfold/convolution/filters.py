@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gramfold import arrays, seeds
-from gramfold.arrays import Array
 from gramfold.convolution.description import Step
 from gramfold.moments import Moments
+from gramfold.numerics import arrays, seeds
+from gramfold.numerics.arrays import Array
 from gramfold.solve.gcv import choose_penalty
 from gramfold.solve.ridge import Spectrum, factorise
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gramfold import arrays, stopwatch
-from gramfold.arrays import Array
+from gramfold import stopwatch
 from gramfold.convolution.description import SOLVED, Step, parse
 from gramfold.errors import GramfoldError
 from gramfold.features import ACTIVATIONS
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
 
 if TYPE_CHECKING:
     from torch import Tensor

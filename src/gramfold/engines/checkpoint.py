@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gramfold import arrays, wire
+from gramfold import wire
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation
 from gramfold.methods import Method
+from gramfold.numerics import arrays
 from gramfold.wire import Packet
 
 EVERY_SECONDS = 30.0

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gramfold import arrays, evaluation, stopwatch
+from gramfold import evaluation, stopwatch
 from gramfold.engines.checkpoint import EVERY_SECONDS, Checkpoint, State
 from gramfold.engines.result import ClientResult, Result, Run
 from gramfold.engines.workers import Progress, Workers, cpu_count
@@ -16,6 +16,7 @@ from gramfold.evaluation import score_head
 from gramfold.federation import Client, Federation, Samples
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method
+from gramfold.numerics import arrays
 from gramfold.wire import Packet
 
 PHASES = ("features", "local", "aggregate", "personalize", "evaluate")
@@ -64,7 +65,7 @@ def run_inprocess(
             outcome = run_inprocess(candidate, trial, device=device, progress=progress, keep_heads=False)
             return outcome.mean_accuracy or 0.0
 
-        method, chosen = method.tuned(federation, score)
+        method, chosen = method.tune(federation, score)
         state = State(method.begin(federation.task), tuned=dict(chosen))
     else:
         fields = set(method.parameters())
@@ -119,7 +120,7 @@ class _Simulation:
                     "uplink_bytes": sum(self.state.uplink.values()),
                     "downlink_bytes": sum(self.state.downlink.values()),
                 }
-                due = self.method.anytime and evaluate_every and self.state.round % evaluate_every == 0
+                due = self.method.has_round_models and evaluate_every and self.state.round % evaluate_every == 0
                 if due and self.state.round < self.method.rounds:
                     paused = time.perf_counter()
                     entry["mean_accuracy"] = self._mean_accuracy()
@@ -141,7 +142,7 @@ class _Simulation:
         names = method.participants(state.round, list(by_name), self.federation.task.seed)
         keep = method.keeps_uploads and state.round == method.rounds - 1
         title = f"round {state.round + 1}" if method.rounds > 1 else "local"
-        if method.together(state.broadcast):
+        if method.prefers_batching(state.broadcast):
             folds = [self.workers.server("local", lambda: self._side_by_side([by_name[name] for name in names], keep))]
             if self.progress:
                 self.progress("rounds", state.round + 1, method.rounds)
@@ -188,7 +189,7 @@ class _Simulation:
         clients = self.federation.clients
         shared_bytes = broadcast.wire_bytes
         made: dict[str, Head] = {}
-        if method.together(broadcast):
+        if method.prefers_batching(broadcast):
             cohort = [self.load(client) for client in clients]
             heads = self.workers.server("personalize", lambda: method.personalize_many(cohort, broadcast))
             made = {data.name: head for data, head in zip(cohort, heads, strict=True)}

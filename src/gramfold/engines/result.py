@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gramfold import arrays, evaluation
-from gramfold.arrays import Array
+from gramfold import evaluation
 from gramfold.evaluation import Calibration, Scored
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 
 

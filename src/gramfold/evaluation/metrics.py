@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.arrays import to_numpy
 from gramfold.errors import GramfoldError
 from gramfold.evaluation.calibration import BINS, Calibration
 from gramfold.federation import Samples
 from gramfold.heads import Head, softmax
+from gramfold.numerics.arrays import to_numpy
 
-MANY = 2**53
+MAX_SAMPLES = 2**53
 """More samples than anybody has, and the last whole number that a float is sure of."""
 
 
@@ -39,7 +39,7 @@ class Scored:
             if any(part.shape != (BINS,) or not np.isfinite(part).all() for part in vars(calibration).values()):
                 raise GramfoldError(f"a calibration has {BINS} bins of finite numbers")
         scored = cls(int(told["n"]), int(told["right"]), float(told["squared_error"]), calibration)
-        if not (0 <= scored.right <= scored.n < MANY and 0 <= scored.squared_error < np.inf):
+        if not (0 <= scored.right <= scored.n < MAX_SAMPLES and 0 <= scored.squared_error < np.inf):
             raise GramfoldError(f"{scored.right} right of {scored.n} samples, squared error {scored.squared_error:g}: cannot be")
         return scored
 

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from gramfold import arrays, stopwatch
-from gramfold.arrays import Array
+from gramfold import stopwatch
 from gramfold.errors import GramfoldError
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
 
 Function = Callable[[Array], Array]
 
@@ -51,8 +52,6 @@ class FeatureMap(ABC):
         try:
             return kind.from_fields(fields)
         except (TypeError, KeyError, ValueError) as error:
-            if isinstance(error, GramfoldError):
-                raise
             raise GramfoldError(f"cannot read feature map {description.get('kind')!r}: {error}") from None
 
 

@@ -10,11 +10,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from gramfold import seeds, stopwatch
-from gramfold.arrays import Array, like
+from gramfold import stopwatch
 from gramfold.errors import GramfoldError
 from gramfold.features.base import Function, Map, constant, draw_described
 from gramfold.features.maps import ACTIVATIONS
+from gramfold.numerics import seeds
+from gramfold.numerics.arrays import Array, like
 
 
 class DeepMap:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import erf, expit
 
-from gramfold import arrays, seeds
-from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
 from gramfold.features.base import FeatureMap, Function, constant
+from gramfold.numerics import arrays, seeds
+from gramfold.numerics.arrays import Array
 
 
 @dataclass(frozen=True)

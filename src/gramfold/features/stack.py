@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gramfold.arrays import Array, concatenate
 from gramfold.errors import GramfoldError
 from gramfold.features.base import FeatureMap, Function
 from gramfold.features.maps import ACTIVATIONS, Bias, Fourier, Linear, Normalize, Projection
+from gramfold.numerics.arrays import Array, concatenate
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,8 @@ def _term(term: str) -> FeatureMap:
                 return Fourier(int(dim), float(scale))
             case activation, [dim] if activation in ACTIVATIONS:
                 return Projection(int(dim), activation)
-    except ValueError as error:
-        if isinstance(error, GramfoldError):
-            raise
+    except ValueError:
+        pass
     raise GramfoldError(
         f"cannot read feature map term {term!r}; use linear, bias, fourier:DIM, fourier:DIM:SCALE, or one of "
         f"{', '.join(ACTIVATIONS)} with :DIM"

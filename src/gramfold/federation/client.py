@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gramfold.arrays import Array, to_numpy
 from gramfold.errors import GramfoldError
+from gramfold.numerics.arrays import Array, to_numpy
 
 
 class Samples(NamedTuple):

@@ -7,12 +7,12 @@ from typing import Any, overload
 
 import numpy as np
 
-from gramfold import seeds
-from gramfold.arrays import Array, is_torch, to_numpy
 from gramfold.errors import GramfoldError
 from gramfold.federation.client import Client, Samples, Task
 from gramfold.federation.datasets import Dataset, encode, require_finite
 from gramfold.federation.partition import Partition, follow
+from gramfold.numerics import seeds
+from gramfold.numerics.arrays import Array, is_torch, to_numpy
 
 ClientArrays = tuple[Array, Array] | tuple[Array, Array, Array, Array]
 ClientSource = ClientArrays | Callable[[], ClientArrays]

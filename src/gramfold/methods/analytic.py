@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from gramfold import arrays, features, moments
-from gramfold.arrays import Array
+from gramfold import features, moments
 from gramfold.errors import GramfoldError
 from gramfold.features import DrawnMap, FeatureMap, Map
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head, Stream
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.moments import Moments
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
 from gramfold.solve.gcv import choose_penalty
 from gramfold.solve.ridge import Factor, factorise
 from gramfold.wire import Packet

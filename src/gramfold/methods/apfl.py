@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from gramfold.arrays import Array
 from gramfold.federation import Task
 from gramfold.heads import Head, Stream
 from gramfold.methods.afl import AFL
@@ -20,6 +19,7 @@ from gramfold.methods.analytic import FOLDED, MapLike, described_map, draw_map, 
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.selection import Candidate, choose, is_classification
 from gramfold.moments import Moments
+from gramfold.numerics.arrays import Array
 from gramfold.solve.dual import ridge_from_rows
 from gramfold.solve.leave_one_out import Kernel, mean_leverage
 from gramfold.wire import Packet
@@ -89,7 +89,7 @@ def left_out_blends(
     kernel: Kernel, residuals: Array, base: Array, gamma: float | None = None, lam: float | None = None
 ) -> Iterator[Candidate]:
     """base + lam * (what ridge on the other samples' residuals says of each), for every gamma and lam to be tried."""
-    for penalty in map(float, GAMMAS * kernel.unit) if gamma is None else [gamma]:
+    for penalty in map(float, GAMMAS * kernel.mean_diagonal) if gamma is None else [gamma]:
         fit = residuals - kernel.left_out_residuals(residuals, penalty)
         for weight in LAMBDAS if lam is None else [lam]:
             yield {"gamma": penalty, "lam": weight}, base + weight * fit

@@ -19,8 +19,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold import arrays
-from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
 from gramfold.features import ACTIVATIONS, DeepMap, layer_names
 from gramfold.federation import Task
@@ -29,6 +27,8 @@ from gramfold.methods.analytic import FOLDED, MapLike, check_space, draw_map, la
 from gramfold.methods.pace import PACE
 from gramfold.methods.protocol import ClientData
 from gramfold.moments import Moments
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 
 REPRESENTATION = "representation"

@@ -31,7 +31,7 @@ class FedACnnL(Method):
     name: ClassVar[str] = "fedacnnl"
     summary: ClassVar[str] = "a convolutional network for everybody, solved layer by layer, without gradients"
     paper: ClassVar[str] = "Gu et al., arXiv 2502.06915"
-    takes: ClassVar[frozenset[str]] = frozenset({"images"})
+    input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
     threaded: ClassVar[bool] = False  # torch has threads of its own
 
     network: str = DEFAULT

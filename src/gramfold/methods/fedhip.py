@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head, Stream
 from gramfold.methods.analytic import FOLDED, Analytic, described_map, extend, factor_of, labels_of, solve_pooled, target_rows
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.selection import Candidate, choose, is_classification
 from gramfold.moments import Moments
+from gramfold.numerics.arrays import Array
 from gramfold.solve.leave_one_out import Kernel
 from gramfold.solve.ridge import Factor
 from gramfold.solve.update import update_solution
@@ -98,7 +98,7 @@ class _Blend:
     def __init__(self, factor: Factor, weights: Array, rows: Array, targets: Array, folded: bool = True) -> None:
         self.folded = folded
         self.target_squares = float((targets**2).sum())
-        own = Kernel.of(factor.half_solve(rows.T).T)
+        own = Kernel.of(factor.solve_lower(rows.T).T)
         # a client that is the whole federation, without a penalty, leaves nothing behind: 1 - w = 0
         free = 1.0 / (1.0 - own.values * (folded * (1 - 1e-12)))
         self.residuals = own.apply(free, 1.0, targets - rows @ weights)

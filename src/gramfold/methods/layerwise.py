@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from gramfold import arrays
-from gramfold.arrays import Array
 from gramfold.convolution import ConvolutionMap, parse
 from gramfold.errors import GramfoldError
 from gramfold.federation import Samples, Task
 from gramfold.methods.analytic import labels_of
 from gramfold.moments import Moments
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 
 DEFAULT = "contrast+conv:20:6:200+split:0.4+grid:2"

@@ -6,11 +6,11 @@ client   W_k = (G_k + beta I)^-1 B_k, beta by leave-one-out
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from gramfold.arrays import Array
 from gramfold.heads import Head, Stream
 from gramfold.methods.analytic import Analytic, described_map, labels_of, target_rows
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.selection import choose, is_classification, penalty_grid
+from gramfold.numerics.arrays import Array
 from gramfold.solve.dual import ridge_from_rows
 from gramfold.solve.leave_one_out import Kernel
 from gramfold.wire import Packet

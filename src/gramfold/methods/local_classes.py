@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from gramfold.arrays import to_numpy
 from gramfold.heads import Head
 from gramfold.methods.afl import AFL
 from gramfold.methods.analytic import labels_of
 from gramfold.methods.protocol import ClientData
+from gramfold.numerics.arrays import to_numpy
 from gramfold.wire import Packet
 
 

@@ -20,8 +20,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold import arrays, seeds
-from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
 from gramfold.features import Bias, Chain, Concat, FeatureMap, Fourier, Linear, Map, Normalize
 from gramfold.federation import Task
@@ -42,6 +40,8 @@ from gramfold.methods.apfl import left_out_blends
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.selection import choose
 from gramfold.moments import Moments
+from gramfold.numerics import arrays, seeds
+from gramfold.numerics.arrays import Array
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.dual import ridge_from_rows, ridge_with_left_out
 from gramfold.solve.leave_one_out import Kernel, left_out_residuals, leverages, mean_leverage
@@ -122,14 +122,14 @@ class PACE(Analytic):
         if self.regime != "sketch" or total.dim < 2 * SKETCH:  # no smaller than the triangle
             return extend(broadcast, parts | {"factor": factor.half}, meta, triangular="" if factor.fallback else "factor")
         signs = seeds.generator(broadcast.meta["seed"], "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH))
-        sketch = factor.half_solve_back(arrays.like(signs / math.sqrt(SKETCH), factor.half))
+        sketch = factor.solve_transposed(arrays.like(signs / math.sqrt(SKETCH), factor.half))
         return extend(broadcast, parts | {"sketch": sketch}, meta)
 
     def reply(self, upload: Moments, broadcast: Packet) -> Packet:
         if self.regime != "moments" or upload.n >= upload.dim:
             return broadcast
         rows, _ = upload.factor()
-        half = factor_of(broadcast).half_solve(rows.T)
+        half = factor_of(broadcast).solve_lower(rows.T)
         kept = {key: value for key, value in broadcast.arrays.items() if key != "factor"}
         return extend(broadcast, {**kept, "hat": arrays.gram(half)}, triangular="hat")
 

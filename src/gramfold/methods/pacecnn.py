@@ -25,7 +25,7 @@ class PaceCNN(PACE):
 
     name: ClassVar[str] = "pacecnn"
     summary: ClassVar[str] = "PACE's personal heads over a convolutional network solved layer by layer; calibrated"
-    takes: ClassVar[frozenset[str]] = frozenset({"images"})
+    input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
     threaded: ClassVar[bool] = False  # torch has threads of its own
 
     features: str = DEFAULT

@@ -13,31 +13,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from gramfold import arrays, seeds
-from gramfold.arrays import Array
 from gramfold.convolution import ConvolutionMap, solve_layer
 from gramfold.errors import GramfoldError
 from gramfold.federation import Samples, stratified
-from gramfold.grouped import Grouped
 from gramfold.heads import Head, Stream
 from gramfold.methods.analytic import check_space, labels_of, solve_pooled, target_rows
+from gramfold.methods.clustering import check_sums, class_sums, describe, group, nearest
 from gramfold.methods.fedacnnl import FedACnnL
-from gramfold.methods.grouping import check_sums, class_sums, describe, group, nearest
 from gramfold.methods.layerwise import fold_patches, network_of, with_layer
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.selection import Candidate, choose, penalty_grid
 from gramfold.moments import Moments
+from gramfold.numerics import arrays, seeds
+from gramfold.numerics.arrays import Array
 from gramfold.solve.dual import ridge_from_rows
 from gramfold.solve.leave_one_out import Kernel, mean_leverage
 from gramfold.solve.ridge import factorise
-from gramfold.sums import Gathered
+from gramfold.uploads import GroupedMoments, PerClient
 from gramfold.wire import Packet
 
 HOLDS = (math.inf, 1e3, 1e1)
 """What a client tries as lam of all layers but the last, where it is not given; the first are its group's own."""
 VALIDATED = 0.25
 """The part of its samples that it tries them on."""
-LEAST = 20
+MIN_SAMPLES = 20
 """With fewer samples it does not try."""
 
 
@@ -63,25 +62,25 @@ class PFedACnnL(FedACnnL):
     def rounds(self) -> int:
         return super().rounds + (self.groups != 1)
 
-    def local(self, client: ClientData, broadcast: Packet) -> Gathered | Grouped:  # type: ignore[override]
+    def local(self, client: ClientData, broadcast: Packet) -> PerClient | GroupedMoments:  # type: ignore[override]
         if self.groups != 1 and "centres" not in broadcast.arrays:
-            return Gathered({client.name: class_sums(client.train, len(broadcast.meta["labels"]))})
+            return PerClient({client.name: class_sums(client.train, len(broadcast.meta["labels"]))})
         own = self._group(client, broadcast)
-        return Grouped({own: fold_patches(network_of(broadcast, f"{own}/"), client.train, broadcast)})
+        return GroupedMoments({own: fold_patches(network_of(broadcast, f"{own}/"), client.train, broadcast)})
 
     def check(self, upload: Any, broadcast: Packet) -> None:
         if self.groups != 1 and "centres" not in broadcast.arrays:
             check_sums(upload, broadcast.meta["features"]["shape"][2], len(broadcast.meta["labels"]))
             return
-        if not isinstance(upload, Grouped) or len(upload.groups) != 1:
+        if not isinstance(upload, GroupedMoments) or len(upload.groups) != 1:
             raise GramfoldError("moments of one group were expected")
         ((own, moments),) = upload.groups.items()
         if own >= self._count(broadcast):
             raise GramfoldError(f"there is no group {own}")
         check_space(moments, network_of(broadcast, f"{own}/"), labels_of(broadcast))
 
-    def aggregate(self, total: Gathered | Grouped, broadcast: Packet) -> Packet:  # type: ignore[override]
-        if isinstance(total, Gathered):
+    def aggregate(self, total: PerClient | GroupedMoments, broadcast: Packet) -> Packet:  # type: ignore[override]
+        if isinstance(total, PerClient):
             means, centres = group(total.in_order(), self.groups)
             return Packet({"means": means, "centres": centres}, {**broadcast.meta, "chosen": {"groups": len(centres)}})
         number, seed = broadcast.meta["layers"], broadcast.meta["features"]["seed"]
@@ -141,7 +140,7 @@ class PFedACnnL(FedACnnL):
 
     def _best_hold(self, client: ClientData, broadcast: Packet, own: int) -> float:
         codes = arrays.to_numpy(client.train.targets)
-        if len(codes) < LEAST or not network_of(broadcast, f"{own}/").labels_seen:
+        if len(codes) < MIN_SAMPLES or not network_of(broadcast, f"{own}/").labels_seen:
             return HOLDS[0]
         kept, held_out = stratified(codes, VALIDATED, seeds.generator(broadcast.meta["features"]["seed"], f"hold/{client.name}"))
         train, test = (Samples(client.train.inputs[part], client.train.targets[part]) for part in (kept, held_out))

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Protocol, Self
 
-from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation, Samples, Task
 from gramfold.heads import Head
+from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 
 
@@ -53,9 +53,9 @@ class Method(ABC):
     paper: ClassVar[str]
     probabilistic: ClassVar[bool] = False
     """Whether its heads give probabilities."""
-    takes: ClassVar[frozenset[str]] = frozenset({"features"})
+    input_kinds: ClassVar[frozenset[str]] = frozenset({"features"})
     """What samples it works on: "features" (rows of numbers), "images"."""
-    anytime: ClassVar[bool] = False
+    has_round_models: ClassVar[bool] = False
     """Whether there are models to be had after every round, not only after the last."""
     threaded: ClassVar[bool] = True
     """Whether an engine may work on several clients at once, a thread each."""
@@ -70,7 +70,7 @@ class Method(ABC):
         """Whether the server needs each client's last upload again to answer it (`reply`)."""
         return False
 
-    def tuned(self, federation: Federation, score: Callable[["Method", Federation], float]) -> tuple["Method", Mapping[str, Any]]:
+    def tune(self, federation: Federation, score: Callable[["Method", Federation], float]) -> tuple["Method", Mapping[str, Any]]:
         """This method with what it must choose by trial, and what was chosen; `score` runs a candidate for its mean accuracy."""
         return self, {}
 
@@ -86,7 +86,7 @@ class Method(ABC):
     def local(self, client: ClientData, broadcast: Packet) -> Any:
         """The upload of one client."""
 
-    def together(self, broadcast: Packet) -> bool:
+    def prefers_batching(self, broadcast: Packet) -> bool:
         """Whether an engine that has all clients at hand should give them to `local_many` and `personalize_many`."""
         return False
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.arrays import Array, to_numpy
+from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.solve.leave_one_out import Kernel
 
 Candidate = tuple[Mapping[str, float], Array]
@@ -14,7 +14,7 @@ Candidate = tuple[Mapping[str, float], Array]
 
 def penalty_grid(kernel: Kernel, size: int = 19) -> np.ndarray:
     """Penalties around the kernel's mean diagonal, from 1e-6 to 1e3 times it."""
-    return kernel.unit * np.logspace(-6, 3, size)
+    return kernel.mean_diagonal * np.logspace(-6, 3, size)
 
 
 def choose(candidates: Iterable[Candidate], targets: Array, classification: bool) -> dict[str, float]:

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from gramfold import arrays
 from gramfold.networks.description import describe
+from gramfold.numerics import arrays
 
 if TYPE_CHECKING:
     from gramfold.networks.network import Network

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from gramfold import seeds
 from gramfold.errors import GramfoldError
 from gramfold.networks.layers import Norm, Pixels, UnitLength, convolutions
 from gramfold.networks.resnet import Adapter, ResNet
+from gramfold.numerics import seeds
 
 State = dict[str, Tensor]
 _built = threading.local()
@@ -71,7 +71,7 @@ class Network:
         """How many random numbers dropout takes for a sample."""
 
     @property
-    def numbers(self) -> int:
+    def num_parameters(self) -> int:
         """How many numbers are trained."""
         return sum(tensor.numel() for tensor in self.initial.values())
 

@@ -9,7 +9,7 @@ import numpy as np
 from gramfold.report.text import duration, size
 
 WIDTH, LEFT, RIGHT = 760, 120, 50
-MOST_DOTS = 600
+MAX_DOTS = 600
 
 
 def _svg(height: int, body: Sequence[str], label: str) -> str:
@@ -38,8 +38,8 @@ def accuracy_strips(methods: Sequence[Mapping[str, Any]]) -> str:
     for i, method in enumerate(methods):
         y = top + row * (i + 0.5)
         values = np.sort([c["accuracy"] for c in method["clients"] if c["accuracy"] is not None])
-        if len(values) > MOST_DOTS:  # evenly spaced quantiles tell the same with fewer dots
-            values = np.quantile(values, np.linspace(0, 1, MOST_DOTS))
+        if len(values) > MAX_DOTS:  # evenly spaced quantiles tell the same with fewer dots
+            values = np.quantile(values, np.linspace(0, 1, MAX_DOTS))
         spread = np.random.default_rng(0).uniform(-12, 12, len(values))
         body.append(_text(LEFT - 12, y + 5, method["name"], "end", "name"))
         body += [f'<circle cx="{x(v):.1f}" cy="{y + d:.1f}" r="3.2" class="dot"/>' for v, d in zip(values, spread, strict=True)]
@@ -76,8 +76,8 @@ def phase_bars(methods: Sequence[Mapping[str, Any]]) -> str:
 def size_bars(clients: Sequence[Mapping[str, Any]]) -> str:
     """How many training samples each client has, largest first."""
     sizes = np.sort([client["train"] for client in clients])[::-1]
-    if len(sizes) > MOST_DOTS:
-        sizes = np.quantile(sizes, np.linspace(1, 0, MOST_DOTS))
+    if len(sizes) > MAX_DOTS:
+        sizes = np.quantile(sizes, np.linspace(1, 0, MAX_DOTS))
     height, base = 130, 108
     step = (WIDTH - LEFT - RIGHT) / max(len(sizes), 1)
     most = max(float(sizes[0]) if len(sizes) else 1.0, 1.0)

@@ -8,7 +8,7 @@ from gramfold.report.charts import accuracy_strips, phase_bars, round_curves, si
 from gramfold.report.columns import columns
 from gramfold.report.text import number, percent, setting
 
-MOST_CLIENTS = 1000
+MAX_CLIENTS = 1000
 
 STYLE = """
 :root { --ink: #1d2430; --soft: #5d6878; --line: #dfe4ea; --paper: #fff; --shade: #f5f7f9; --main: #2563a8; --mark: #c2410c; }
@@ -122,8 +122,8 @@ def _clients(methods: Sequence[Mapping[str, Any]], classes: bool) -> str:
                 [client["name"], str(client["train"]), str(client["test"]), *(show(m["clients"][i][figure]) for m in methods)]
             ),
         )
-        for i, client in enumerate(clients[:MOST_CLIENTS])
+        for i, client in enumerate(clients[:MAX_CLIENTS])
     ]
     header = [("client", ""), ("train", "training samples"), ("test", "test samples"), *((m["name"], figure) for m in methods)]
-    more = f'<p class="soft">The first {MOST_CLIENTS} of {len(clients)}.</p>' if len(clients) > MOST_CLIENTS else ""
+    more = f'<p class="soft">The first {MAX_CLIENTS} of {len(clients)}.</p>' if len(clients) > MAX_CLIENTS else ""
     return f"<details><summary>All clients</summary>{_table(header, rows)}{more}</details>"

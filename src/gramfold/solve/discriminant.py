@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from gramfold import arrays
-from gramfold.arrays import Array
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Ridge from the rows themselves: an n x n system where there are fewer rows than columns."""
 
-from gramfold import arrays
-from gramfold.arrays import Array
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
 from gramfold.solve.ridge import factorise, inverse_diagonal
 
 
@@ -28,5 +28,5 @@ def ridge_with_left_out(rows: Array, targets: Array, unit_penalty: float) -> tup
     gram = arrays.gram(rows)
     factor = factorise(gram, unit_penalty * (float(gram.diagonal().sum()) / n or 1.0))
     weights = factor.solve(rows.T @ targets)
-    leverage = (factor.half_solve(rows.T) ** 2).sum(0)
+    leverage = (factor.solve_lower(rows.T) ** 2).sum(0)
     return weights, targets - (targets - rows @ weights) / (1.0 - leverage)[:, None]

@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gramfold import arrays
-from gramfold.arrays import Array, to_numpy
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.solve.ridge import Factor, Spectrum, inverse_diagonal
 
 GRID = np.logspace(-6, 3, 37)
 """Penalties that are tried, in units of the mean squared length of a feature vector: quarter decades."""
 
 
-MOST_FREEDOM = 0.5
+MAX_FREEDOM = 0.5
 
 
 def gcv_scores(spectrum: Spectrum, cross: Array, target_squares: float, n: int, penalties: np.ndarray) -> np.ndarray:
@@ -45,7 +45,7 @@ def gcv_score(gram: Array, cross: Array, target_squares: float, n: int, penalty:
     return n * max(rss, 0.0) / max(n - freedom, 1e-9 * n) ** 2, freedom / max(n, 1)
 
 
-def penalty_unit(gram: Array, n: int) -> float:
+def mean_squared_row(gram: Array, n: int) -> float:
     """The mean squared length of a feature vector; one where all are zero."""
     return float(gram.diagonal().sum()) / max(n, 1) or 1.0
 
@@ -53,13 +53,13 @@ def penalty_unit(gram: Array, n: int) -> float:
 def choose_penalty(gram: Array, cross: Array, target_squares: float, n: int) -> float:
     """The penalty of least GCV on the grid, by descent: some eight factorisations, far cheaper than an eigendecomposition.
 
-    Fits with more than MOST_FREEDOM degrees of freedom per sample are passed over: near interpolation GCV is 0/0.
+    Fits with more than MAX_FREEDOM degrees of freedom per sample are passed over: near interpolation GCV is 0/0.
     """
-    grid = GRID * penalty_unit(gram, n)
+    grid = GRID * mean_squared_row(gram, n)
 
     def score(i: int) -> float:
         gcv, freedom = gcv_score(gram, cross, target_squares, n, float(grid[i]))
-        return gcv if freedom <= MOST_FREEDOM else 1e300 * (1.0 - i / len(grid))  # descend towards larger penalties
+        return gcv if freedom <= MAX_FREEDOM else 1e300 * (1.0 - i / len(grid))  # descend towards larger penalties
 
     return float(grid[descend(score, len(grid))])
 

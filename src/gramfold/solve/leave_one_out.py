@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from gramfold import arrays
-from gramfold.arrays import Array
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
 from gramfold.solve.ridge import Factor, inverse_diagonal
 
 
 def leverages(factor: Factor, rows: Array) -> Array:
     """h_i = f_i'A^-1 f_i for every row."""
-    return (factor.half_solve(rows.T) ** 2).sum(0)
+    return (factor.solve_lower(rows.T) ** 2).sum(0)
 
 
 def mean_leverage(factor: Factor, penalty: float, n: int) -> float:
@@ -43,7 +43,7 @@ class Kernel:
         return cls(values[real], (rows @ right[:, real]) / values[real] ** 0.5)
 
     @property
-    def unit(self) -> float:
+    def mean_diagonal(self) -> float:
         """The mean of K's diagonal: the natural unit of a penalty. One where K is zero."""
         return float(self.values.sum()) / max(self.vectors.shape[0], 1) or 1.0
 
@@ -65,6 +65,6 @@ class Kernel:
 
         With a = (K + p I)^-1 Y this is a_i / [(K + p I)^-1]_ii.
         """
-        penalty = max(penalty, 1e-12 * self.unit)  # without any, the left-out fit is a limit
+        penalty = max(penalty, 1e-12 * self.mean_diagonal)  # without any, the left-out fit is a limit
         weights = 1.0 / (self.values + penalty)
         return self.apply(weights, 1.0 / penalty, targets) / self.diagonal(weights, 1.0 / penalty)[:, None]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gramfold import arrays
-from gramfold.arrays import Array
 from gramfold.errors import IllConditionedWarning
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
 
 MAX_CONDITION = 1e14
 """Beyond this a Cholesky solution has no correct digit in float64."""
@@ -20,13 +20,13 @@ class Factor:
     half: Array
     fallback: bool = False
 
-    def half_solve(self, right: Array) -> Array:
+    def solve_lower(self, right: Array) -> Array:
         """T^-1 right, so that right'A^-1 right is a plain inner product."""
         if self.fallback:  # half holds T^-1
             return self.half @ right
         return arrays.solve_lower(self.half, right)
 
-    def half_solve_back(self, right: Array) -> Array:
+    def solve_transposed(self, right: Array) -> Array:
         """T'^-1 right: the second half of a solve."""
         if self.fallback:
             return self.half.T @ right
@@ -34,7 +34,7 @@ class Factor:
 
     def solve(self, right: Array) -> Array:
         """A^-1 right."""
-        return self.half_solve_back(self.half_solve(right))
+        return self.solve_transposed(self.solve_lower(right))
 
 
 def factorise(gram: Array, penalty: float = 0.0) -> Factor:

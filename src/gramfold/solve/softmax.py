@@ -3,7 +3,7 @@
 import numpy as np
 
 STEPS = 20
-ENOUGH = 1e-5
+MIN_GAIN = 1e-5
 """A step that lowers the mean negative log-likelihood by less than this is the last."""
 
 
@@ -47,6 +47,6 @@ def fit_weights(
         if proposed >= current:
             break
         weights, gain, current, probabilities = weights - size * step, current - proposed, proposed, after
-        if gain < ENOUGH:
+        if gain < MIN_GAIN:
             break
     return weights

@@ -1,7 +1,7 @@
 """A solved system that weighted rows are added to or taken from, without solving it anew (Woodbury)."""
 
-from gramfold import arrays
-from gramfold.arrays import Array
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
 from gramfold.solve.ridge import Factor, factorise
 
 
@@ -19,13 +19,13 @@ def update_solution(factor: Factor, solution: Array, rows: Array, targets: Array
         arrays.mirror(gram)
         return update_solution_by_moments(factor, solution, gram, rows.T @ targets, weight)
     residual = targets - rows @ solution
-    half = factor.half_solve(rows.T)
+    half = factor.solve_lower(rows.T)
     inner = arrays.gram(half)
     sign = 1.0 if weight > 0 else -1.0
     inner *= sign  # taking rows out: (I/|a| - F A^-1 F')^-1 is positive definite as long as they really are part of A
     arrays.add_to_diagonal(inner, 1.0 / abs(weight))
     correction = factorise(inner).solve(residual)
-    return solution + sign * factor.half_solve_back(half @ correction)
+    return solution + sign * factor.solve_transposed(half @ correction)
 
 
 def update_solution_by_moments(factor: Factor, solution: Array, gram: Array, cross: Array, weight: float) -> Array:

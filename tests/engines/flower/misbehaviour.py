@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 
-from gramfold.engines.flower import samples
 from gramfold.moments import Moments
+from gramfold.remote import samples
 from gramfold.wire import Packet
 
 

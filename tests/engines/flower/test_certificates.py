@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("cryptography", reason="certificates come with the flower extra")
 
-from gramfold.engines.flower.certificates import write_certificates, write_site_key
-from gramfold.engines.flower.toml import to_toml
+from gramfold.deploy.certificates import write_certificates, write_site_key
+from gramfold.deploy.toml import to_toml
 from gramfold.errors import GramfoldError
 
 

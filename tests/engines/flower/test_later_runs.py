@@ -14,10 +14,10 @@ import gramfold as gf
 from flower_cases import Sites, everybody_answered, held_back, write_site
 from gradient_cases import quick
 from gramfold.engines.flower import records
-from gramfold.engines.flower.fold import Fold
 from gramfold.engines.flower.local_grid import LocalGrid, run_locally
 from gramfold.errors import GramfoldError
 from gramfold.federation import Client, Samples
+from gramfold.remote.fold import Fold
 from strategies import distance, problems
 
 LATE = "2"

@@ -19,13 +19,13 @@ pytest.importorskip("torch", reason="FedAvg needs PyTorch")
 from relay import Relay
 
 import gramfold as gf
-from gramfold.engines.flower.certificates import write_site_key
+from gramfold.deploy.certificates import write_site_key
+from gramfold.deploy.processes import members
 from gramfold.engines.flower.engine import on_flower
 from gramfold.engines.flower.network import Network, Site
-from gramfold.engines.flower.processes import members
-from gramfold.engines.flower.site import head_file
-from gramfold.engines.flower.tasks import task_to_json
 from gramfold.errors import GramfoldError
+from gramfold.remote.site import head_file
+from gramfold.remote.tasks import task_to_json
 from strategies import relative
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

@@ -14,13 +14,13 @@ pytest.importorskip("flwr", reason="the flower engine needs Flower")
 from relay import Relay
 
 import gramfold as gf
-from gramfold.engines.flower.certificates import write_site_key
+from gramfold.deploy.certificates import write_site_key
+from gramfold.deploy.processes import members
+from gramfold.deploy.template import write_app
 from gramfold.engines.flower.engine import sites_of
 from gramfold.engines.flower.network import Network, Site
-from gramfold.engines.flower.processes import members
-from gramfold.engines.flower.site import head_file
-from gramfold.engines.flower.tasks import task_to_json
-from gramfold.engines.flower.template import write_app
+from gramfold.remote.site import head_file
+from gramfold.remote.tasks import task_to_json
 from strategies import relative
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

@@ -18,10 +18,10 @@ import pytest
 pytest.importorskip("flwr", reason="the flower engine needs Flower")
 
 import gramfold as gf
+from gramfold.deploy.processes import Process, end_members, environment, members
+from gramfold.deploy.template import LINK_PORT
 from gramfold.engines.flower.network import free_port
-from gramfold.engines.flower.processes import Process, end_members, environment, members
-from gramfold.engines.flower.site import head_file
-from gramfold.engines.flower.template import LINK_PORT
+from gramfold.remote.site import head_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gramfold.deploy.processes import MARK, QUIET, Process, end_members, environment, last_words, members
 from gramfold.engines.flower.network import diagnosis
-from gramfold.engines.flower.processes import MARK, QUIET, Process, end_members, environment, last_words, members
 
 STUBBORN = """
 import os, signal, subprocess, sys, time

@@ -8,10 +8,10 @@ import pytest
 import gramfold as gf
 from flower_cases import Sites
 from gramfold.engines.flower.local_grid import app_node
-from gramfold.engines.flower.site import Site, head_file
-from gramfold.engines.flower.tasks import agreed_task, task_from_json, task_to_json
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
+from gramfold.remote.site import Site, head_file
+from gramfold.remote.tasks import agreed_task, task_from_json, task_to_json
 from gramfold.version import __version__
 from gramfold.wire import Packet
 

@@ -27,7 +27,7 @@ def published(**more):
 
 def test_the_published_shape_trains_the_published_number_of_weights():
     net = networks.build(published())
-    assert net.numbers == 1_459_428
+    assert net.num_parameters == 1_459_428
     assert sum("adapter" in name and name.endswith("mix.weight") for name in net.initial) == 16
     assert net(net.initial, torch.zeros(2, 32, 32, 3, dtype=torch.uint8)).shape == (2, 100)
 

@@ -4,7 +4,7 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from gramfold.engines.flower import records
-from gramfold.engines.flower.site import Site
+from gramfold.remote.site import Site
 
 __all__ = ["app"]
 

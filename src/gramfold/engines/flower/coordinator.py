@@ -25,17 +25,17 @@ from flwr.app import RecordDict
 from gramfold import uploads, wire
 from gramfold.engines.flower import records
 from gramfold.engines.flower.exchange import Arrival, Exchange
-from gramfold.engines.flower.fold import Fold, saved_task
-from gramfold.engines.flower.settings import Settings
-from gramfold.engines.flower.site import BROADCAST, REPLACED, UPLOAD, one_line
-from gramfold.engines.flower.tasks import agreed_task, session_of, task_from_json, task_to_json
 from gramfold.engines.inprocess import PHASES
 from gramfold.engines.result import ClientResult, Result, Run
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import Scored
-from gramfold.evaluation.metrics import MANY
+from gramfold.evaluation.metrics import MAX_SAMPLES
 from gramfold.federation import Task
 from gramfold.methods import Method
+from gramfold.remote.fold import Fold, saved_task
+from gramfold.remote.settings import Settings
+from gramfold.remote.site import BROADCAST, REPLACED, UPLOAD, one_line
+from gramfold.remote.tasks import agreed_task, session_of, task_from_json, task_to_json
 from gramfold.report import render_page
 from gramfold.report.text import size
 from gramfold.version import __version__
@@ -272,7 +272,7 @@ class Coordinator:
 
         def take(peer: Peer, answer: Mapping[str, Any], parts: Mapping[str, Packet]) -> None:
             train, shared, chosen = int(answer["train"]), answer["shared"], dict(answer["chosen"])
-            if not 0 < train < MANY:
+            if not 0 < train < MAX_SAMPLES:
                 raise GramfoldError("its number of samples cannot be")
             if not isinstance(chosen.get("leave_one_out_accuracy"), float | int | None):
                 raise GramfoldError("its estimate of its accuracy is no number")
@@ -413,5 +413,5 @@ class Coordinator:
 
 def _check_able(method: Method, task: Task) -> None:
     kind = "images" if task.shape else "features"
-    if kind not in method.takes:
+    if kind not in method.input_kinds:
         raise GramfoldError(f"the sites hold {kind}, on which {method.name} does not work")

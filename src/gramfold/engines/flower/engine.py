@@ -13,13 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from gramfold import wire
-from gramfold.engines.flower import samples
+from gramfold.deploy.template import write_app
+from gramfold.deploy.toml import Value
 from gramfold.engines.flower.network import Network, Site
-from gramfold.engines.flower.settings import Settings
-from gramfold.engines.flower.site import head_file
-from gramfold.engines.flower.tasks import task_to_json
-from gramfold.engines.flower.template import write_app
-from gramfold.engines.flower.toml import Value
 from gramfold.engines.result import ClientResult, Result, Run
 from gramfold.engines.workers import Progress
 from gramfold.errors import GramfoldError
@@ -27,9 +23,13 @@ from gramfold.evaluation import score_head
 from gramfold.federation import Federation
 from gramfold.heads import Head, load_head
 from gramfold.methods import Method
+from gramfold.remote import samples
+from gramfold.remote.settings import Settings
+from gramfold.remote.site import head_file
+from gramfold.remote.tasks import task_to_json
 from gramfold.wire import Packet
 
-MOST_SITES = 16
+MAX_SITES = 16
 """A site is two processes, and a third while it works; more of them belong on more machines."""
 DEADLINE_SECONDS = 900.0
 PHASES = {"query": "local", "train": "round", "evaluate": "personalize"}
@@ -130,8 +130,8 @@ def on_flower(federation: Federation) -> Iterator[FlowerRuns]:
 
 
 def check_sites(federation: Federation) -> None:
-    if len(federation) > MOST_SITES:
-        raise GramfoldError(f"{len(federation)} sites are too many for one machine; ask for at most {MOST_SITES} clients")
+    if len(federation) > MAX_SITES:
+        raise GramfoldError(f"{len(federation)} sites are too many for one machine; ask for at most {MAX_SITES} clients")
 
 
 def sites_of(federation: Federation, folder: Path) -> list[Site]:

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from gramfold.engines.flower.certificates import write_certificates, write_site_key
-from gramfold.engines.flower.processes import Process, command_path, end_members, environment, last_words
-from gramfold.engines.flower.toml import Value, to_toml
+from gramfold.deploy.certificates import write_certificates, write_site_key
+from gramfold.deploy.processes import Process, command_path, end_members, environment, last_words
+from gramfold.deploy.toml import Value, to_toml
 from gramfold.engines.workers import Progress
 from gramfold.errors import GramfoldError
 from gramfold.wire import file_name

@@ -8,8 +8,8 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 
 from gramfold import wire
-from gramfold.arrays import to_numpy
 from gramfold.errors import GramfoldError
+from gramfold.numerics.arrays import to_numpy
 from gramfold.wire import Packet
 
 HEADER = "header"

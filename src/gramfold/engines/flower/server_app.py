@@ -11,9 +11,9 @@ from flwr.serverapp import Grid, ServerApp
 from gramfold import wire
 from gramfold.engines.flower.coordinator import ERROR, LOG, Coordinator
 from gramfold.engines.flower.exchange import Exchange
-from gramfold.engines.flower.settings import Settings
-from gramfold.engines.flower.site import one_line
 from gramfold.errors import GramfoldError
+from gramfold.remote.settings import Settings
+from gramfold.remote.site import one_line
 
 __all__ = ["app"]
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from gramfold import seeds
 from gramfold.methods.gradient.optimizer import Optimizer
 from gramfold.networks.network import Network, State
+from gramfold.numerics import seeds
 
 EPSILON, STEP, STEPS = 8 / 255, 2 / 255, 20
 LEARNING_RATE = 1e-3

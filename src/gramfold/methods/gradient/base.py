@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gramfold import networks, seeds
-from gramfold.arrays import Array
+from gramfold import networks
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation, Task
 from gramfold.heads import Head
 from gramfold.methods.gradient.optimizer import Optimizer
 from gramfold.methods.protocol import ClientData, Method
-from gramfold.sums import Sums
+from gramfold.numerics import seeds
+from gramfold.numerics.arrays import Array
+from gramfold.uploads import NamedSums
 from gramfold.wire import Packet
 
 if TYPE_CHECKING:
@@ -42,10 +43,10 @@ class Gradient(Method):
     the first round gathers their sums; without it SGD on correlated features takes ten times the rounds.
     """
 
-    takes: ClassVar[frozenset[str]] = frozenset({"features", "images"})
+    input_kinds: ClassVar[frozenset[str]] = frozenset({"features", "images"})
     probabilistic: ClassVar[bool] = True
     threaded: ClassVar[bool] = False  # torch has threads of its own
-    anytime: ClassVar[bool] = True
+    has_round_models: ClassVar[bool] = True
     on_features: ClassVar[str] = "linear"
     on_images: ClassVar[str] = "cnn:32"
     grids: ClassVar[Mapping[str, tuple[float, ...]]] = {"lr": LEARNING_RATES}
@@ -137,7 +138,7 @@ class Gradient(Method):
         count = max(1, round(self.participation * len(names)))
         return [names[k] for k in np.sort(rng.choice(len(names), count, replace=False))]
 
-    def together(self, broadcast: Packet) -> bool:
+    def prefers_batching(self, broadcast: Packet) -> bool:
         return self.batched if self.batched is not None else broadcast.meta["network"]["kind"] in ("linear", "mlp")
 
     def local(self, client: ClientData, broadcast: Packet) -> Any:
@@ -150,7 +151,7 @@ class Gradient(Method):
         return _as_given(cohort, self.update(cohort, broadcast))
 
     def check(self, upload: Any, broadcast: Packet) -> None:
-        if isinstance(upload, Sums):
+        if isinstance(upload, NamedSums):
             for name, part in model_of(broadcast).items():
                 if MODEL + name in upload and tuple(upload[MODEL + name].shape) != tuple(part.shape):
                     got, expected = tuple(upload[MODEL + name].shape), tuple(part.shape)
@@ -159,7 +160,7 @@ class Gradient(Method):
     def aggregate(self, total: Any, broadcast: Packet) -> Packet:
         packed = total.pack()
         total = type(total).unpack(Packet(tensors(packed.arrays), packed.meta))  # over a network they come as NumPy arrays
-        if isinstance(total, Sums) and "squares" in total:
+        if isinstance(total, NamedSums) and "squares" in total:
             return self.told(broadcast, {**broadcast.arrays, **standardization(total)})
         return self.fold(total, broadcast)
 
@@ -186,7 +187,7 @@ class Gradient(Method):
         return self.head(model_of(broadcast), broadcast)
 
     def head(self, state: Mapping[str, Array], broadcast: Packet) -> Head:
-        from gramfold.torch_head import TorchHead
+        from gramfold.heads.torch_head import TorchHead
 
         meta = broadcast.meta
         kept = _standardization_of(broadcast)
@@ -207,7 +208,7 @@ class Gradient(Method):
 
     # --- choosing what is None ---
 
-    def tuned(self, federation: Federation, score: Callable[[Method, Federation], float]) -> tuple[Method, Mapping[str, Any]]:
+    def tune(self, federation: Federation, score: Callable[[Method, Federation], float]) -> tuple[Method, Mapping[str, Any]]:
         """Every parameter that is None, chosen on a part of the training data that the candidates do not train on."""
         missing = [name for name in self.grids if getattr(self, name) is None]
         if not missing:
@@ -254,17 +255,17 @@ def _standardization_of(broadcast: Packet) -> dict[str, Array]:
     return {name: part for name, part in broadcast.arrays.items() if name in ("shift", "scale")}
 
 
-def feature_sums(client: ClientData) -> Sums:
-    """Sums of a client's features and of their squares, once each row has length sqrt(d)."""
+def feature_sums(client: ClientData) -> NamedSums:
+    """NamedSums of a client's features and of their squares, once each row has length sqrt(d)."""
     import torch
 
     from gramfold.networks.network import unit_rows
 
     x = unit_rows(torch.as_tensor(client.train.inputs)).double()
-    return Sums({"features": x.sum(0), "squares": x.square().sum(0), "n": x.new_tensor([len(x)])})
+    return NamedSums({"features": x.sum(0), "squares": x.square().sum(0), "n": x.new_tensor([len(x)])})
 
 
-def standardization(total: Sums) -> dict[str, Array]:
+def standardization(total: NamedSums) -> dict[str, Array]:
     """What takes features to mean 0 and variance 1; a constant one is only centred."""
     mean = total["features"] / total["n"]
     variance = total["squares"] / total["n"] - mean**2
@@ -272,12 +273,12 @@ def standardization(total: Sums) -> dict[str, Array]:
     return {"shift": mean, "scale": spread + (spread < 1e-6)}
 
 
-def weighted(cohort: "Cohort", trained: State, weights: Sequence[float] | None = None) -> list[Sums]:
+def weighted(cohort: "Cohort", trained: State, weights: Sequence[float] | None = None) -> list[NamedSums]:
     """Every client's upload: its weights times its number of samples (or `weights`), and that number."""
     given = weights if weights is not None else cohort.sizes
     some = next(iter(trained.values()))
     return [
-        Sums({**named({name: t[k] * given[k] for name, t in trained.items()}), "n": some.new_tensor([given[k]])})
+        NamedSums({**named({name: t[k] * given[k] for name, t in trained.items()}), "n": some.new_tensor([given[k]])})
         for k in range(len(cohort))
     ]
 

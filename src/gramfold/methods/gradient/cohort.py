@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gramfold import seeds
 from gramfold.errors import GramfoldError
 from gramfold.methods.gradient.optimizer import Optimizer
 from gramfold.methods.protocol import ClientData
 from gramfold.networks.network import Network, State
+from gramfold.numerics import seeds
 
 Extras = dict[str, Any]
 """What an objective needs beside the weights it trains: stacked tensors, or dicts of them."""

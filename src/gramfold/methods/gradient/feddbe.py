@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gramfold.methods.gradient.base import LEARNING_RATES, MODEL, Gradient, State, model_of, named, weighted
-from gramfold.sums import Sums
+from gramfold.uploads import NamedSums
 from gramfold.wire import Packet
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class FedDBE(Gradient):
     kappa: float | None = None
     mean_momentum: float = 0.1
 
-    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Sums]:
+    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[NamedSums]:
         import torch
 
         from gramfold.methods.gradient.cohort import cross_entropy
@@ -64,7 +64,7 @@ class FedDBE(Gradient):
     def _zeros(self, cohort: "Cohort") -> Any:
         return next(iter(cohort.shared.values())).new_zeros(len(cohort), cohort.net.width)
 
-    def fold(self, total: Sums, broadcast: Packet) -> Packet:
+    def fold(self, total: NamedSums, broadcast: Packet) -> Packet:
         shared = {name: total[MODEL + name] / total["n"] for name in model_of(broadcast)}
         mean = broadcast["mean"] if "mean" in broadcast.arrays else total["mean"] / total["n"]
         return self.told(broadcast, {**named(shared), "mean": mean})

@@ -14,7 +14,7 @@ from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.gradient.base import Gradient, State, base_of, tensors
-from gramfold.sums import Gathered
+from gramfold.uploads import PerClient
 from gramfold.wire import Packet
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class FedPCL(Gradient):
     def begin(self, task: Task) -> Packet:
         return Packet({}, super().begin(task).meta)
 
-    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Gathered]:
+    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[PerClient]:
         own = cohort.recall("own", cohort.spread(base_of(cohort.net.initial)))
         if "apart" in broadcast.arrays:
             own = cohort.descend(self._contrast(cohort, broadcast), own, {}, epochs=self.epochs, optimizer=self.steps)
@@ -51,20 +51,20 @@ class FedPCL(Gradient):
         for k, client in enumerate(cohort.clients):
             held = counts[k].nonzero()[:, 0]
             uploads.append(
-                Gathered({client.name: {"classes": held, "prototypes": prototypes[k, held], "counts": counts[k, held]}})
+                PerClient({client.name: {"classes": held, "prototypes": prototypes[k, held], "counts": counts[k, held]}})
             )
         return uploads
 
     def check(self, upload: Any, broadcast: Packet) -> None:
         classes = len(broadcast.meta["labels"])
-        for parcel in upload.parcels.values() if isinstance(upload, Gathered) else ():
+        for parcel in upload.parcels.values() if isinstance(upload, PerClient) else ():
             held = parcel["classes"]
             if len(held) and not (int(held.min()) >= 0 and int(held.max()) < classes):
                 raise GramfoldError(f"prototypes of classes that are not among the {classes}")
             if tuple(parcel["prototypes"].shape) != (len(held), self.projector) or len(parcel["counts"]) != len(held):
                 raise GramfoldError(f"{len(held)} prototypes of {self.projector} numbers were expected")
 
-    def fold(self, total: Gathered, broadcast: Packet) -> Packet:
+    def fold(self, total: PerClient, broadcast: Packet) -> Packet:
         """The prototypes by client and class (zero where there is none), and their means weighted by samples."""
         parcels = total.in_order()
         some = parcels[0]["prototypes"]

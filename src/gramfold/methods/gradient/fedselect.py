@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gramfold.methods.gradient.base import MODEL, Gradient, State, model_of, named, tensors
-from gramfold.sums import Sums
+from gramfold.uploads import NamedSums
 from gramfold.wire import Packet
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class FedSelect(Gradient):
     every: int = 3
     most: float = 0.8
 
-    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Sums]:
+    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[NamedSums]:
         start, mask = self._received(cohort)
         before = {name: tensor.clone() for name, tensor in start.items()}
         trained = self.train(cohort, start)
@@ -42,7 +42,7 @@ class FedSelect(Gradient):
         for k, n in enumerate(cohort.sizes):
             shares = {name: (~mask[name][k]).to(t.dtype) * n for name, t in trained.items()}
             sums = {name: trained[name][k] * shares[name] for name in trained}
-            uploads.append(Sums({**named(sums), **{WEIGHT + name: share for name, share in shares.items()}}))
+            uploads.append(NamedSums({**named(sums), **{WEIGHT + name: share for name, share in shares.items()}}))
         if (broadcast.meta["round"] + 1) % self.every == 0:
             mask = self._grown(mask, {name: (trained[name] - before[name]).abs() for name in trained})
         cohort.remember("own", trained)

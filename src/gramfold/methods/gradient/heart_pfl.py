@@ -18,7 +18,7 @@ from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Task, load_npz
 from gramfold.methods.gradient.base import MODEL, Gradient, State, model_of, named, weighted
 from gramfold.methods.gradient.fedprox import held_near
-from gramfold.sums import Gathered, Sums
+from gramfold.uploads import NamedSums, PerClient
 from gramfold.wire import Packet
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class HeartPFL(Gradient):
     name: ClassVar[str] = "heart-pfl"
     summary: ClassVar[str] = "adapters in a frozen residual network, stages aligned to prototypes, adversarial distillation"
     paper: ClassVar[str] = "Kim & Kim, WACV 2026, arXiv 2603.24209"
-    takes: ClassVar[frozenset[str]] = frozenset({"images"})
+    input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
     on_images: ClassVar[str] = "resnet18"
 
     epochs: int = 10
@@ -74,7 +74,7 @@ class HeartPFL(Gradient):
         if not self._distils(broadcast):
             return weighted(cohort, trained, [1.0] * len(cohort))
         return [
-            Gathered({client.name: named({name: tensor[k] for name, tensor in trained.items()})})
+            PerClient({client.name: named({name: tensor[k] for name, tensor in trained.items()})})
             for k, client in enumerate(cohort.clients)
         ]
 
@@ -144,7 +144,7 @@ class HeartPFL(Gradient):
         return self.proxy is not None and broadcast.meta["round"] < self.akt_rounds
 
     def fold(self, total: Any, broadcast: Packet) -> Packet:
-        if isinstance(total, Sums):
+        if isinstance(total, NamedSums):
             return super().fold(total, broadcast)
         import torch
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
+from gramfold.numerics.arrays import Array
 
 Tensors = dict[str, Array]
 

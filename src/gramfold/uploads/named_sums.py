@@ -3,18 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gramfold import arrays
-from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 
 
-class Sums:
+class NamedSums:
     """Named arrays that add entry by entry. Sent in their own precision, summed in float64.
 
     >>> import numpy as np
-    >>> total = Sums({"w": np.ones(2, np.float32)})
-    >>> total += Sums({"w": np.full(2, 2, np.float32)})
+    >>> total = NamedSums({"w": np.ones(2, np.float32)})
+    >>> total += NamedSums({"w": np.full(2, 2, np.float32)})
     >>> total["w"].tolist()
     [3.0, 3.0]
     """
@@ -32,7 +32,7 @@ class Sums:
     def __setitem__(self, name: str, part: Array) -> None:
         self._parts[name] = part
 
-    def __iadd__(self, other: "Sums") -> "Sums":
+    def __iadd__(self, other: "NamedSums") -> "NamedSums":
         mine, theirs = ({name: tuple(part.shape) for name, part in sums._parts.items()} for sums in (self, other))
         if mine != theirs:
             wrong = min(name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name))
@@ -43,8 +43,8 @@ class Sums:
             self._parts[name] += part
         return self
 
-    def copy(self) -> "Sums":
-        return Sums(self._parts)
+    def copy(self) -> "NamedSums":
+        return NamedSums(self._parts)
 
     @property
     def wire_bytes(self) -> int:
@@ -54,22 +54,22 @@ class Sums:
         return Packet(self._parts)
 
     @classmethod
-    def unpack(cls, packet: Packet) -> "Sums":
+    def unpack(cls, packet: Packet) -> "NamedSums":
         return cls(packet.arrays)
 
 
 @dataclass
-class Gathered:
+class PerClient:
     """Parcels by client: for servers that must see uploads apart. Adding gathers."""
 
     parcels: dict[str, Mapping[str, Array]] = field(default_factory=dict)
 
-    def __iadd__(self, other: "Gathered") -> "Gathered":
+    def __iadd__(self, other: "PerClient") -> "PerClient":
         self.parcels |= other.parcels
         return self
 
-    def copy(self) -> "Gathered":
-        return Gathered(dict(self.parcels))
+    def copy(self) -> "PerClient":
+        return PerClient(dict(self.parcels))
 
     def in_order(self) -> Sequence[Mapping[str, Array]]:
         """The parcels by client name, whatever the order in which they came."""
@@ -86,7 +86,7 @@ class Gathered:
         return Packet(parts, {"gathered": names})
 
     @classmethod
-    def unpack(cls, packet: Packet) -> "Gathered":
+    def unpack(cls, packet: Packet) -> "PerClient":
         gathered = cls({name: {} for name in packet.meta["gathered"]})
         for place, part in packet.arrays.items():
             i, _, key = place.partition("/")

@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from gramfold import arrays
-from gramfold.arrays import Array
 from gramfold.convolution.network import pixels
 from gramfold.errors import GramfoldError
 from gramfold.federation import Samples
-from gramfold.sums import Gathered
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
+from gramfold.uploads import PerClient
 
 COARSE = 4
 """Class means are taken of images that are reduced to so many pixels each way."""
-MOST = 8
+MAX_GROUPS = 8
 """More groups than these are never chosen, though they may be asked for."""
 DISTINCT = 0.25
 """The mean silhouette below which clients are not said to fall into groups at all."""
@@ -37,7 +37,7 @@ def class_sums(train: Samples, classes: int) -> dict[str, Array]:
 def check_sums(upload: Any, channels: int, classes: int) -> None:
     """Raise unless an upload holds class counts and sums of reduced images, and nothing else."""
     shapes = {"counts": (classes,), "sums": (classes, channels * COARSE**2)}
-    parcels = list(upload.parcels.values()) if isinstance(upload, Gathered) else []
+    parcels = list(upload.parcels.values()) if isinstance(upload, PerClient) else []
     if [{key: tuple(part.shape) for key, part in parcel.items()} for parcel in parcels] != [shapes]:
         raise GramfoldError(f"counts of {classes} classes and sums of their images were expected")
     if float(parcels[0]["counts"].min()) < 0 or not float(parcels[0]["counts"].sum()) > 0:
@@ -64,7 +64,7 @@ def group(parcels: Sequence[Mapping[str, Array]], groups: int | None) -> tuple[n
     from sklearn.metrics import silhouette_score
 
     best, found = DISTINCT, points.mean(0)[None]
-    for count in range(2, min(MOST, len(points) - 1) + 1):
+    for count in range(2, min(MAX_GROUPS, len(points) - 1) + 1):
         centres, labels = _centres(points, count)
         if len(np.unique(labels)) < count:  # fewer different clients than groups
             break

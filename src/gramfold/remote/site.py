@@ -23,8 +23,6 @@ from typing import Any
 import numpy as np
 
 from gramfold import wire
-from gramfold.arrays import Array, to_numpy
-from gramfold.engines.flower.tasks import session_of, task_from_json
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
 from gramfold.federation import Client, Samples, Task, load_npz
@@ -33,6 +31,8 @@ from gramfold.federation.federation import ClientArrays, given_client, held_out_
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.methods.analytic import FOLDED
+from gramfold.numerics.arrays import Array, to_numpy
+from gramfold.remote.tasks import session_of, task_from_json
 from gramfold.version import __version__
 from gramfold.wire import Packet
 

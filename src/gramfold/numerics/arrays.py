@@ -1,7 +1,7 @@
 """The one backend: what the mathematics needs from NumPy arrays and torch tensors alike.
 
 Everything above works on "arrays" and calls these functions; NumPy goes to LAPACK, torch to wherever its tensor lives.
-Sums and solves are float64 throughout.
+NamedSums and solves are float64 throughout.
 """
 
 import functools
@@ -11,8 +11,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from threadpoolctl import ThreadpoolController
 
-from gramfold import blas
 from gramfold.errors import GramfoldError
+from gramfold.numerics import blas
 
 Array: TypeAlias = Any
 """A NumPy array or a torch tensor."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gramfold.engines.flower.tasks import task_from_json
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.methods import Method, make_method
+from gramfold.remote.tasks import task_from_json
 
 
 @dataclass(frozen=True)

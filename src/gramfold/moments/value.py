@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from gramfold import arrays, wire
-from gramfold.arrays import Array
+from gramfold import wire
 from gramfold.errors import GramfoldError
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 
 Labels = tuple[int | str, ...]

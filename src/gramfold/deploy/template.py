@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gramfold import wire
-from gramfold.engines.flower.certificates import write_certificates
-from gramfold.engines.flower.processes import QUIET
-from gramfold.engines.flower.proxy import FLEET, nginx_configuration
-from gramfold.engines.flower.toml import Value, to_toml
+from gramfold.deploy.certificates import write_certificates
+from gramfold.deploy.processes import QUIET
+from gramfold.deploy.proxy import FLEET, nginx_configuration
+from gramfold.deploy.toml import Value, to_toml
 from gramfold.errors import GramfoldError
 from gramfold.version import __version__
 

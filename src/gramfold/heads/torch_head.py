@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold import arrays, networks
-from gramfold.arrays import Array
+from gramfold import networks
 from gramfold.errors import GramfoldError
 from gramfold.heads import FORMAT, Head, Stream
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 
 BATCH = 512

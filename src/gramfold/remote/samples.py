@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.arrays import to_numpy
 from gramfold.federation import Client, Samples, Task
+from gramfold.numerics.arrays import to_numpy
 
 LOADER = f"{__name__}:load"
 PARTS = ("X", "y", "X_test", "y_test")

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gramfold import arrays, features, wire
-from gramfold.arrays import Array
+from gramfold import features, wire
 from gramfold.convolution import ConvolutionMap
 from gramfold.errors import GramfoldError
 from gramfold.features import Map
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
 from gramfold.solve.discriminant import Discriminant
 from gramfold.wire import Packet
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 FORMAT = 1
-KINDS = {"linear": __name__, "torch": "gramfold.torch_head"}
+KINDS = {"linear": __name__, "torch": "gramfold.heads.torch_head"}
 """The kinds of head a file may hold, and the module that reads each; a module is only imported for a file that needs it."""
 
 
@@ -141,7 +142,7 @@ class Head:
             head = cls.assemble(packet)
             head._check()
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise error if isinstance(error, GramfoldError) else GramfoldError(f"not a gramfold head: {error}") from None
+            raise GramfoldError(f"not a gramfold head: {error}") from None
         return head
 
     @classmethod
@@ -188,7 +189,7 @@ class Head:
     def to_torch(self) -> "nn.Module":
         """A module with the same scores for tensors; its weights are buffers, so that it moves and is saved like any other."""
         arrays.require_torch()
-        module: nn.Module = importlib.import_module("gramfold.torch_module").HeadModule(self)
+        module: nn.Module = importlib.import_module("gramfold.heads.torch_module").HeadModule(self)
         return module
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -4,27 +4,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gramfold import wire
-from gramfold.arrays import Array
 from gramfold.errors import GramfoldError
 from gramfold.moments import Moments
+from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 
 
 @dataclass
-class Grouped:
+class GroupedMoments:
     """Moments under their group's number. Adding adds group by group.
 
     >>> import numpy as np
     >>> one, two = (Moments.from_features(np.eye(2), np.arange(2), classes=2) for _ in range(2))
-    >>> total = Grouped({0: one})
-    >>> total += Grouped({3: two})
+    >>> total = GroupedMoments({0: one})
+    >>> total += GroupedMoments({3: two})
     >>> {group: moments.n for group, moments in total.groups.items()}
     {0: 2, 3: 2}
     """
 
     groups: dict[int, Moments]
 
-    def __iadd__(self, other: "Grouped") -> "Grouped":
+    def __iadd__(self, other: "GroupedMoments") -> "GroupedMoments":
         for group, moments in other.groups.items():
             if group in self.groups:
                 self.groups[group] += moments
@@ -32,8 +32,8 @@ class Grouped:
                 self.groups[group] = moments.copy()
         return self
 
-    def copy(self) -> "Grouped":
-        return Grouped({group: moments.copy() for group, moments in self.groups.items()})
+    def copy(self) -> "GroupedMoments":
+        return GroupedMoments({group: moments.copy() for group, moments in self.groups.items()})
 
     def total(self) -> Moments:
         """All groups together."""
@@ -59,7 +59,7 @@ class Grouped:
         return Packet(parts, self._meta({group: packet.meta for group, packet in packed.items()}))
 
     @classmethod
-    def unpack(cls, packet: Packet) -> "Grouped":
+    def unpack(cls, packet: Packet) -> "GroupedMoments":
         """The moments in a packet, checked."""
         try:
             metas = {int(group): meta for group, meta in packet.meta["groups"].items()}

@@ -1,0 +1,1 @@
+"""Arrays, BLAS, threads and random streams: what the mathematics stands on."""
