@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from gramfold.engines import Event
 from gramfold.engines import Progress as ReportProgress
 from gramfold.report.text import duration
 
@@ -23,14 +24,15 @@ class Display:
         title = f"[{self._begun}/{self._methods}] {name}"
         if self._bar is None:
             start = time.perf_counter()
-            yield lambda phase, done, total: None
+            yield lambda event: None
             self._console.print(f"{title}: {duration(time.perf_counter() - start)}", markup=False, highlight=False)
             return
         task = self._bar.add_task(title, total=None)
 
-        def show(phase: str, done: int, total: int) -> None:
+        def show(event: Event) -> None:
             assert self._bar is not None
-            self._bar.update(task, description=f"{title}: {phase}".replace("[", r"\["), completed=done, total=total)
+            shown = f"{title}: {event.phase}".replace("[", r"\[")
+            self._bar.update(task, description=shown, completed=event.done, total=event.total)
 
         yield show
         self._bar.remove_task(task)

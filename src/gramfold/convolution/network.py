@@ -50,6 +50,15 @@ class ConvolutionMap:
         canonical = json.dumps([self.description, len(self.arrays)], sort_keys=True)
         self.fingerprint = hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
+    @classmethod
+    def begin(cls, network: str, shape: Sequence[int], seed: int) -> "ConvolutionMap":
+        """The network without any layer yet."""
+        return cls({"network": network, "shape": list(shape), "seed": seed}, {})
+
+    def grown(self, weights: Array) -> "ConvolutionMap":
+        """The network with its next layer solved."""
+        return ConvolutionMap(self.description, {**self.arrays, f"layer.{len(self.arrays)}": weights})
+
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim), of the inputs' kind."""
         if not self.complete:

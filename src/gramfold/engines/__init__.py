@@ -7,9 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Protocol
 
+from gramfold.engines.events import Event, Progress
 from gramfold.engines.inprocess import run_inprocess
 from gramfold.engines.result import ClientResult, Result
-from gramfold.engines.workers import Progress
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation
 from gramfold.methods import Method
@@ -67,4 +67,4 @@ def run(
         return run_method(method, progress=progress, keep_heads=keep_heads)
 
 
-__all__ = ["ENGINES", "ClientResult", "Progress", "Result", "RunMethod", "open_engine", "run"]
+__all__ = ["ENGINES", "ClientResult", "Event", "Progress", "Result", "RunMethod", "open_engine", "run"]

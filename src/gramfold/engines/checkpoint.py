@@ -2,37 +2,49 @@
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gramfold import wire
+from gramfold.engines.deliveries import Deliveries
+from gramfold.engines.driver import State
+from gramfold.engines.transport import Memories
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation
 from gramfold.methods import Method
 from gramfold.numerics import arrays
 from gramfold.wire import Packet
+from gramfold.wire.record import Record
 
 EVERY_SECONDS = 30.0
 """A run that is killed outright loses at most this much."""
 
 
-@dataclass
-class State:
-    """Where a run stands between two rounds."""
+@dataclass(frozen=True)
+class Saved:
+    """A run between two rounds: where the driver stands, what clients remember, and where the time went so far."""
 
-    broadcast: Packet
-    round: int = 0
-    memories: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What each client remembers."""
-    uplink: dict[str, int] = field(default_factory=dict)
-    downlink: dict[str, int] = field(default_factory=dict)
-    history: list[dict[str, Any]] = field(default_factory=list)
-    seconds: dict[str, float] = field(default_factory=dict)
-    tuned: dict[str, Any] = field(default_factory=dict)
-    """What was chosen by trial before the first round."""
+    state: State
+    memories: Memories
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Snapshot(Record, kind="checkpoint"):
+    """The same as it is written."""
+
+    broadcast: Record
+    round: int
+    memories: Mapping[str, Mapping[str, Any]]
+    uplink: Mapping[str, int]
+    deliveries: Mapping[str, Any]
+    history: Sequence[Mapping[str, Any]]
+    seconds: Mapping[str, float]
+    tuned: Mapping[str, Any]
 
 
 class Checkpoint:
@@ -46,39 +58,28 @@ class Checkpoint:
         except OSError as error:
             raise GramfoldError(f"cannot make checkpoint folder {folder}: {error.strerror}") from None
 
-    def load(self) -> State | None:
-        """The state that was saved, None if there is none."""
+    def load(self) -> Saved | None:
+        """What was saved, None if there is nothing."""
         if not self.path.exists():
             return None
         packet = Packet.from_bytes(wire.read(self.path))
-        meta = dict(packet.meta)
-        if meta.pop("run", None) != self._run:
+        if packet.meta.get("run") != self._run:
             raise GramfoldError(f"{self.path} is of a run with other data or settings; remove it or choose another folder")
-        clients, inner = meta.pop("clients"), meta.pop("broadcast")
-        memories: dict[str, dict[str, Any]] = {name: {} for name in clients}
-        told: dict[str, Any] = {}
-        for place, array in packet.arrays.items():
-            kind, _, rest = place.partition("/")
-            if kind == "broadcast":
-                told[rest] = array
-            else:
-                number, _, key = rest.partition("/")
-                memories[clients[int(number)]][key] = array
-        triangular = frozenset(name.partition("/")[2] for name in packet.triangular)
-        return State(Packet(told, inner, triangular), memories=memories, **meta)
+        saved = Snapshot.unpack(Packet(packet.arrays, packet.meta["snapshot"], packet.triangular))
+        state = State(
+            saved.broadcast, saved.round, dict(saved.uplink), Deliveries.from_dict(saved.deliveries, saved.broadcast),
+            [dict(entry) for entry in saved.history], dict(saved.tuned),
+        )  # fmt: skip
+        return Saved(state, {name: dict(memory) for name, memory in saved.memories.items()}, dict(saved.seconds))
 
-    def save(self, state: State) -> None:
-        clients = list(state.memories)
-        parts = {f"broadcast/{name}": array for name, array in state.broadcast.arrays.items()}
-        for k, name in enumerate(clients):
-            parts |= {f"memory/{k}/{key}": array for key, array in state.memories[name].items()}
-        meta = {
-            "run": self._run, "clients": clients, "broadcast": dict(state.broadcast.meta), "round": state.round,
-            "uplink": state.uplink, "downlink": state.downlink, "history": state.history, "seconds": state.seconds,
-            "tuned": state.tuned,
-        }  # fmt: skip
-        triangular = frozenset(f"broadcast/{name}" for name in state.broadcast.triangular)
-        wire.write_atomically(self.path, Packet(parts, meta, triangular).to_bytes())
+    def save(self, saved: Saved) -> None:
+        state = saved.state
+        packed = Snapshot(
+            state.broadcast, state.round, saved.memories, state.uplink, state.deliveries.to_dict(), state.history,
+            saved.seconds, state.tuned,
+        ).pack()  # fmt: skip
+        whole = Packet(packed.arrays, {"run": self._run, "snapshot": packed.meta}, packed.triangular)
+        wire.write_atomically(self.path, whole.to_bytes())
 
 
 def _fingerprint(method: Method, federation: Federation) -> str:

@@ -11,7 +11,7 @@ from gramfold.heads import Head
 from gramfold.methods import ClientData, Method
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.wire import Packet
+from gramfold.wire.record import Record
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class ClientResult:
 
 @dataclass(frozen=True)
 class Run:
-    """The method, its task, and what everybody was told last."""
+    """The method, its task, and what all clients were sent last."""
 
     method: Method
     task: Task
-    broadcast: Packet
+    broadcast: Record
 
 
 @dataclass(frozen=True)

@@ -10,23 +10,17 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import Protocol, TypeVar
-
-from threadpoolctl import ThreadpoolController
+from typing import TypeVar
 
 from gramfold import stopwatch
+from gramfold.engines.events import Event, Progress
+from gramfold.numerics import threads
 from gramfold.stopwatch import Stopwatch
 
 Item = TypeVar("Item")
 State = TypeVar("State")
 SMALL = 512
 """Solves below this size take milliseconds on one thread; on a busy machine two wait for each other a hundred times as long."""
-
-
-class Progress(Protocol):
-    """Told how far a phase has come."""
-
-    def __call__(self, phase: str, done: int, total: int) -> None: ...
 
 
 def cpu_count() -> int:
@@ -36,11 +30,10 @@ def cpu_count() -> int:
 class Workers:
     """Runs a function over items in parallel and adds up where the time went."""
 
-    def __init__(self, count: int, progress: Progress | None = None) -> None:
+    def __init__(self, count: int, progress: Progress | None = None, seconds: dict[str, float] | None = None) -> None:
         self.count = max(1, count)
-        self.seconds: dict[str, float] = {}
+        self.seconds: dict[str, float] = seconds if seconds is not None else {}
         self._progress = progress
-        self._blas = ThreadpoolController()
 
     def each(
         self, phase: str, items: Sequence[Item], work: Callable[[State, Item], None], start: Callable[[], State]
@@ -68,14 +61,14 @@ class Workers:
                     if self._progress:
                         with lock:
                             done += 1
-                            self._progress(phase, done, len(items))
+                            self._progress(Event(phase, done, len(items)))
             return state
 
         begun = time.perf_counter()
         if count == 1:
             states = [share(0)]
         else:
-            with self._blas.limit(limits=max(1, cpu_count() // count)), ThreadPoolExecutor(count) as pool:
+            with threads.limit(max(1, cpu_count() // count)), ThreadPoolExecutor(count) as pool:
                 try:
                     states = list(pool.map(share, range(count)))
                 except BaseException:
@@ -87,8 +80,8 @@ class Workers:
     def server(self, phase: str, work: Callable[[], State], size: float = math.inf) -> State:
         """Do one thing, timed: with all BLAS threads, or with one where its matrices are of a small size."""
         watch, begun = Stopwatch(), time.perf_counter()
-        threads = self._blas.limit(limits=1) if size < SMALL else nullcontext()
-        with threads, stopwatch.on(watch), stopwatch.phase(phase):
+        narrow = threads.limit(1) if size < SMALL else nullcontext()
+        with narrow, stopwatch.on(watch), stopwatch.phase(phase):
             out = work()
         self._book(watch, time.perf_counter() - begun)
         return out

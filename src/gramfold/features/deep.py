@@ -12,7 +12,7 @@ from typing import Any
 
 from gramfold import stopwatch
 from gramfold.errors import GramfoldError
-from gramfold.features.base import Function, Map, constant, draw_described
+from gramfold.features.base import DrawnMap, Function, Map, constant, draw_described
 from gramfold.features.maps import ACTIVATIONS
 from gramfold.numerics import seeds
 from gramfold.numerics.arrays import Array, like
@@ -27,19 +27,36 @@ class DeepMap:
 
     def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array]) -> None:
         self.description = dict(description)
-        self._base = draw_described(self.description["base"])
-        self.inputs, self.dim = self._base.inputs, self._base.dim
+        self.base = draw_described(self.description["base"])
+        self.inputs, self.dim = self.base.inputs, self.base.dim
         self.layers = len(layers) // 2
         self.arrays: Mapping[str, Array] = {name: layers[name] for t in range(self.layers) for name in layer_names(t)}
+        self.next_outer: Array | None = layers.get(layer_names(self.layers)[1])
+        """W of the layer that is being solved, once that much of it is."""
+        if self.next_outer is not None:
+            self.arrays = {**self.arrays, layer_names(self.layers)[1]: self.next_outer}
         shapes = {tuple(array.shape) for array in self.arrays.values()}
         if len(shapes) > 1 or any(len(shape) != 2 or shape[0] != self.dim for shape in shapes):
             raise GramfoldError(f"the layers of a deep map must be {self.dim} x outputs")
         canonical = json.dumps([self.description, self.layers], sort_keys=True)
         self.fingerprint = hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
+    @classmethod
+    def over(cls, base: DrawnMap, activation: str) -> "DeepMap":
+        """The map without any layer yet."""
+        return cls({"base": base.description, "activation": activation}, {})
+
+    def with_outer(self, outer: Array) -> "DeepMap":
+        """The same with W of the next layer."""
+        return DeepMap(self.description, {**self.arrays, layer_names(self.layers)[1]: outer})
+
+    def with_inner(self, inner: Array) -> "DeepMap":
+        """The same with the next layer complete."""
+        return DeepMap(self.description, {**self.arrays, layer_names(self.layers)[0]: inner})
+
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim)."""
-        rows = self._base(inputs)
+        rows = self.base(inputs)
         for t in range(self.layers):
             rows = self.step(rows, t)
         return rows
@@ -68,4 +85,8 @@ def _drawn(seed: int, dim: int, layer: int) -> Function:
 
 def restore(description: Mapping[str, Any], arrays: Mapping[str, Array]) -> Map:
     """The map that a description and its arrays tell of."""
+    if "network" in description:
+        from gramfold.convolution.network import ConvolutionMap
+
+        return ConvolutionMap(description, arrays)
     return DeepMap(description, arrays) if "base" in description else draw_described(description)

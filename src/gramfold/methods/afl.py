@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gramfold.heads import Head
-from gramfold.methods.analytic import Analytic, extend, solve_pooled
+from gramfold.methods.analytic import Analytic, Begin, Shared, solve_pooled
 from gramfold.methods.protocol import ClientData
 from gramfold.moments import Moments
-from gramfold.wire import Packet
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,9 @@ class AFL(Analytic):
     def __post_init__(self) -> None:
         self.check_penalties("beta")
 
-    def aggregate(self, total: Moments, broadcast: Packet) -> Packet:
+    def aggregate(self, total: Moments, broadcast: Begin) -> Shared:
         beta, factor = solve_pooled(total, self.beta)
-        return extend(broadcast, {"weights": factor.solve(total.cross)}, {"chosen": {"beta": beta}})
+        return Shared(broadcast.space, factor.solve(total.cross), {"beta": beta})
 
-    def personalize(self, client: ClientData, broadcast: Packet) -> Head:
-        return self.global_head(broadcast)
-
-    def global_head(self, broadcast: Packet) -> Head:
-        return self.shared_head(broadcast, broadcast["weights"])
+    def personalize(self, client: ClientData, broadcast: Shared) -> Head:
+        return broadcast.space.head(broadcast.weights, self.name)

@@ -4,24 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from gramfold import features, moments
+from gramfold import features
 from gramfold.errors import GramfoldError
 from gramfold.features import DrawnMap, FeatureMap, Map
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head, Stream
 from gramfold.methods.protocol import ClientData, Method
-from gramfold.moments import Moments
+from gramfold.moments import Labels, Moments
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.gcv import choose_penalty
 from gramfold.solve.ridge import Factor, factorise
-from gramfold.wire import Packet
+from gramfold.wire.record import Record
 
 MapLike = str | FeatureMap
-FOLDED = "folded"
-"""In a client's memory: its samples are part of the sum, so to be honest about them they must be left out again."""
 
 
 def draw_map(spec: MapLike, task: Task, stream: str = "features") -> DrawnMap:
@@ -30,39 +26,60 @@ def draw_map(spec: MapLike, task: Task, stream: str = "features") -> DrawnMap:
     return features.draw(parsed, task.inputs, task.seed, stream)
 
 
-def described_map(broadcast: Packet, name: str = "features") -> DrawnMap:
-    """The map that a broadcast tells of."""
-    return features.draw_described(broadcast.meta[name])
+@dataclass(frozen=True)
+class Space(Record, kind="space"):
+    """What all clients agree on: the features, and the classes (None: regression)."""
+
+    map: Map
+    labels: Labels | None
+
+    @property
+    def classification(self) -> bool:
+        return self.labels is not None
+
+    def targets(self, train: Samples, like: Array) -> Array:
+        """The targets as rows: one-hot for classes."""
+        if self.labels is None:
+            return arrays.float64(arrays.like(train.targets, like))
+        return arrays.one_hot(train.targets, len(self.labels), like)
+
+    def fold(self, client: ClientData) -> Moments:
+        """The moments of a client's samples, block by block."""
+        inputs, targets = client.train
+        total = None
+        for block in arrays.blocks(len(inputs), self.map.dim):
+            part = Moments.from_features(self.map(inputs[block]), targets[block], self.labels, self.map.fingerprint, copy=False)
+            total = part if total is None else total.__iadd__(part)
+        if total is None:
+            raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
+        return total
+
+    def check(self, upload: Any) -> None:
+        """Raise unless an upload is moments in this space."""
+        if not isinstance(upload, Moments):
+            raise GramfoldError(f"moments were expected, not {type(upload).__name__}")
+        outputs = upload.outputs if self.labels is None else len(self.labels)
+        Moments(self.map.dim, outputs, labels=self.labels, fingerprint=self.map.fingerprint).require_same_space(upload)
+
+    def head(self, weights: Array, method: str, chosen: Mapping[str, Any] | None = None) -> Head:
+        """A linear head on the features."""
+        return Head([Stream(self.map, weights)], self.labels, method=method, chosen=chosen or {})
 
 
-def labels_of(broadcast: Packet) -> moments.Labels | None:
-    labels = broadcast.meta["labels"]
-    return None if labels is None else tuple(labels)
+@dataclass(frozen=True)
+class Begin(Record, kind="begin"):
+    """What the clients of a method of one round are sent first."""
+
+    space: Space
 
 
-def target_rows(train: Samples, broadcast: Packet, like: Array) -> Array:
-    """The targets as rows: one-hot for classes."""
-    if broadcast.meta["labels"] is None:
-        return arrays.float64(arrays.like(train.targets, like))
-    return arrays.one_hot(train.targets, len(broadcast.meta["labels"]), like)
+@dataclass(frozen=True)
+class Shared(Record, kind="shared"):
+    """One head for all clients."""
 
-
-def factor_of(broadcast: Packet) -> Factor:
-    """The factor of the pooled system that a broadcast brings."""
-    return Factor(broadcast["factor"], broadcast.meta["fallback"])
-
-
-def extend(broadcast: Packet, parts: Mapping[str, Array], meta: Mapping[str, Any] | None = None, triangular: str = "") -> Packet:
-    """The broadcast with other arrays and more metadata."""
-    return Packet(parts, {**broadcast.meta, **(meta or {})}, frozenset(filter(None, [triangular])))
-
-
-def check_space(upload: Any, phi: Map, labels: moments.Labels | None) -> None:
-    """Raise unless the upload is moments of this map's features, with these classes (None: with values)."""
-    if not isinstance(upload, Moments):
-        raise GramfoldError(f"moments were expected, not {type(upload).__name__.lower()}")
-    outputs = upload.outputs if labels is None else len(labels)
-    Moments(phi.dim, outputs, labels=labels, fingerprint=phi.fingerprint).require_same_space(upload)
+    space: Space
+    weights: Array
+    chosen: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -71,34 +88,22 @@ class Analytic(Method):
 
     features: MapLike = "bias+linear"
 
-    def begin(self, task: Task) -> Packet:
-        return Packet({}, {"features": draw_map(self.features, task).description, "labels": task.labels and list(task.labels)})
+    def begin(self, task: Task) -> Record:
+        return Begin(Space(draw_map(self.features, task), task.labels))
 
-    def map(self, broadcast: Packet) -> Map:
-        """The feature map whose moments are folded."""
-        return described_map(broadcast)
+    def local(self, client: ClientData, broadcast: Any) -> Moments:
+        space: Space = broadcast.space
+        return space.fold(client)
 
-    def local(self, client: ClientData, broadcast: Packet) -> Moments:
-        phi, labels = self.map(broadcast), labels_of(broadcast)
-        inputs, targets = client.train
-        total = None
-        for block in arrays.blocks(len(inputs), phi.dim):
-            part = Moments.from_features(phi(inputs[block]), targets[block], labels, phi.fingerprint, given_away=True)
-            total = part if total is None else total.__iadd__(part)
-        if total is None:
-            raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
-        client.memory[FOLDED] = np.array(1)
-        return total
+    def check(self, upload: Any, broadcast: Any) -> None:
+        broadcast.space.check(upload)
 
-    def check(self, upload: Any, broadcast: Packet) -> None:
-        check_space(upload, self.map(broadcast), labels_of(broadcast))
+    def global_head(self, broadcast: Any) -> Head | None:
+        return broadcast.space.head(broadcast.weights, self.name) if hasattr(broadcast, "weights") else None
 
     def parameters(self) -> Mapping[str, Any]:
         given = super().parameters()
         return {key: value.describe() if isinstance(value, FeatureMap) else value for key, value in given.items()}
-
-    def shared_head(self, broadcast: Packet, weights: Array) -> Head:
-        return Head([Stream(self.map(broadcast), weights)], labels_of(broadcast), method=self.name)
 
 
 def solve_pooled(total: Moments, penalty: float | None) -> tuple[float, Factor]:

@@ -14,117 +14,146 @@ no trouble. Omega is never formed: A is as narrow as W, and so is all that a lay
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.features import ACTIVATIONS, DeepMap, layer_names
+from gramfold.features import ACTIVATIONS, DeepMap, Map
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.analytic import FOLDED, MapLike, check_space, draw_map, labels_of, solve_pooled, target_rows
-from gramfold.methods.pace import PACE
-from gramfold.methods.protocol import ClientData
+from gramfold.methods.analytic import MapLike, Space, draw_map, solve_pooled
+from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved, without_estimates
+from gramfold.methods.protocol import ClientData, Method
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.wire import Packet
+from gramfold.wire.record import Record
 
-REPRESENTATION = "representation"
-"""In a client's memory: its samples under the layers solved so far."""
+REPRESENTATION, LAYERS = "representation", "layers"
+"""In a client's memory: its samples under the layers solved so far, and how many those are."""
 
 
 @dataclass(frozen=True)
-class DeepAFL(PACE):
+class Deep(Record, kind="deepafl"):
+    """The layers so far, and at the end what PACE's head needs."""
+
+    space: Space
+    refinement: Map
+    seed: int
+    pooled: Pooled | None = None
+
+    @property
+    def map(self) -> DeepMap:
+        deep = self.space.map
+        assert isinstance(deep, DeepMap)
+        return deep
+
+    @property
+    def chosen(self) -> Mapping[str, Any]:
+        return self.pooled.chosen if self.pooled is not None else {}
+
+
+@dataclass(frozen=True)
+class DeepAFL(Method):
     """`features`: the first map; None: the features themselves and GELU ones, one for every four samples, up to 1024. `depth`:
     residual layers. `activation`: theirs. `shrinkage`: g, in units of the mean squared length of F_t's rows. `personal`: whether
-    clients personalise the last representation as PACE does, or share one linear head."""
+    clients personalise the last representation as PACE does, or share one linear head. The rest is PACE's."""
 
     name: ClassVar[str] = "deepafl"
     summary: ClassVar[str] = "residual analytic layers over the features, then PACE's head (or a shared one)"
     paper: ClassVar[str] = "Tang et al., ICLR 2026"
+    probabilistic: ClassVar[bool] = True
 
     features: MapLike | None = None
+    refinement: MapLike = "relu:1024"
+    beta: float | None = None
+    weights: tuple[float, float, float] | None = None
+    regime: str = "sum"
     depth: int = 5
     activation: str = "gelu"
     shrinkage: float = 0.005
     personal: bool = True
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_penalties("shrinkage")
+        self.check_penalties("beta", "shrinkage")
         if self.depth < 0 or self.shrinkage == 0 or self.activation not in ACTIVATIONS:
             raise GramfoldError("DeepAFL needs a depth from 0 up, a positive shrinkage, and one of: " + ", ".join(ACTIVATIONS))
+        _ = self._head
+
+    @property
+    def _head(self) -> PaceHead:
+        return PaceHead(self.name, self.beta, self.weights, self.regime)
 
     @property
     def rounds(self) -> int:
         return 2 * self.depth + 1
 
-    def begin(self, task: Task) -> Packet:
-        base = draw_map(self.features or f"bias+linear+gelu:{_default_width(task.samples)}", task).description
-        deep = {"base": base, "activation": self.activation}
-        return Packet({}, {**super().begin(task).meta, "features": deep, "layers": 0, "stage": "head"})
+    @property
+    def keeps_uploads(self) -> bool:
+        return self._head.keeps_uploads
 
-    def map(self, broadcast: Packet) -> DeepMap:
-        return DeepMap(broadcast.meta["features"], _solved(broadcast))
+    def begin(self, task: Task) -> Deep:
+        base = draw_map(self.features or f"bias+linear+gelu:{_default_width(task.samples)}", task)
+        deep = DeepMap.over(base, self.activation)
+        return Deep(Space(deep, task.labels), draw_map(self.refinement, task, "refinement"), task.seed)
 
-    def rows(self, client: ClientData, broadcast: Packet) -> Array:
-        """Phi_t of the client's samples; it takes one step from what it remembers, or all of them."""
-        deep, layers = self.map(broadcast), broadcast.meta["layers"]
-        rows, so_far = client.memory.get(REPRESENTATION), int(client.memory.get(FOLDED, 0))
-        if rows is None:
-            rows, so_far = DeepMap(broadcast.meta["features"], {})(client.train.inputs), 0
-        for t in range(so_far, layers):
-            rows = deep.step(rows, t)
-        return rows
+    def local(self, client: ClientData, broadcast: Deep) -> Moments:
+        deep, space = broadcast.map, broadcast.space
+        rows = _rows(client, deep)
+        client.memory |= {REPRESENTATION: rows, LAYERS: np.array(deep.layers)}
+        if deep.next_outer is None:
+            upload = Moments.from_features(rows, client.train.targets, space.labels, deep.fingerprint)
+            return self._head.upload(upload, client) if deep.layers == self.depth else upload
+        residuals = space.targets(client.train, rows) - rows @ deep.next_outer
+        return Moments.from_features(deep.widen(rows, deep.layers), residuals, None, deep.fingerprint)
 
-    def local(self, client: ClientData, broadcast: Packet) -> Moments:
-        deep, layers = self.map(broadcast), broadcast.meta["layers"]
-        rows = self.rows(client, broadcast)
-        client.memory |= {REPRESENTATION: rows, FOLDED: np.array(layers)}
-        if broadcast.meta["stage"] == "head":
-            upload = Moments.from_features(rows, client.train.targets, labels_of(broadcast), deep.fingerprint)
-            return self.answerable(upload, client) if layers == self.depth else upload
-        residuals = target_rows(client.train, broadcast, rows) - rows @ broadcast[layer_names(layers)[1]]
-        return Moments.from_features(deep.widen(rows, layers), residuals, None, deep.fingerprint)
+    def check(self, upload: Any, broadcast: Deep) -> None:
+        space = broadcast.space if broadcast.map.next_outer is None else replace(broadcast.space, labels=None)
+        space.check(upload)
 
-    def check(self, upload: Any, broadcast: Packet) -> None:
-        check_space(upload, self.map(broadcast), labels_of(broadcast) if broadcast.meta["stage"] == "head" else None)
-
-    def aggregate(self, total: Moments, broadcast: Packet) -> Packet:
-        layers, meta, solved = broadcast.meta["layers"], dict(broadcast.meta), _solved(broadcast)
-        inner, outer = layer_names(layers)
-        if meta["stage"] == "layer":
-            known = {**solved, outer: broadcast[outer]}
-            step = {inner: _step(total, broadcast[outer], self.shrinkage)}
-            return Packet(known | step, {**meta, "layers": layers + 1, "stage": "head"}, known=frozenset(known))
-        if layers == self.depth:
-            told = super().aggregate(total, broadcast)
-            return Packet({**told.arrays, **solved}, told.meta, told.triangular, frozenset(solved))
+    def aggregate(self, total: Moments, broadcast: Deep) -> Deep:
+        deep, space = broadcast.map, broadcast.space
+        if deep.next_outer is not None:
+            grown = deep.with_inner(_step(total, deep.next_outer, self.shrinkage))
+            return replace(broadcast, space=replace(space, map=grown))
+        if deep.layers == self.depth:
+            return replace(broadcast, pooled=self._head.pool(total, broadcast.seed))
         _, factor = solve_pooled(total, self.beta)
-        return Packet({**solved, outer: factor.solve(total.cross)}, {**meta, "stage": "layer"}, known=frozenset(solved))
+        return replace(broadcast, space=replace(space, map=deep.with_outer(factor.solve(total.cross))))
 
-    def personalize(self, client: ClientData, broadcast: Packet) -> Head:
+    def reply(self, upload: Moments, broadcast: Deep) -> Deep:
+        return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))
+
+    def personalize(self, client: ClientData, broadcast: Deep) -> Head:
         if not self.personal:
             return self.global_head(broadcast)
-        head = super().personalize(client, broadcast)
-        if self.depth == 0 or FOLDED not in client.memory:
-            return head
-        # the layers have seen the sample's label, and cannot be left out with it: such an estimate would be too good
-        return replace(head, chosen={key: value for key, value in head.chosen.items() if "leave_one_out" not in key})
+        pooled, rows = solved(broadcast.pooled), _rows(client, broadcast.map)
+        head = self._head.personalize(client, broadcast.space, broadcast.refinement, pooled, rows)
+        trained_on = self.depth > 0 and (client.contributed or REPRESENTATION in client.memory)
+        return without_estimates(head) if trained_on else head
 
-    def global_head(self, broadcast: Packet) -> Head:
-        return super().global_head(broadcast) if self.personal else self.shared_head(broadcast, broadcast["weights"])
+    def global_head(self, broadcast: Deep) -> Head:
+        pooled = solved(broadcast.pooled)
+        if self.personal:
+            return self._head.shared(broadcast.space, pooled)
+        return broadcast.space.head(pooled.weights, self.name)
+
+
+def _rows(client: ClientData, deep: DeepMap) -> Array:
+    """Phi_t of the client's samples; it takes one step from what it remembers, or all of them."""
+    rows, so_far = client.memory.get(REPRESENTATION), int(client.memory.get(LAYERS, 0))
+    if rows is None:
+        rows, so_far = deep.base(client.train.inputs), 0
+    for t in range(so_far, deep.layers):
+        rows = deep.step(rows, t)
+    return rows
 
 
 def _default_width(samples: int | None) -> int:
     return 1024 if samples is None else 2 ** min(max(int(math.log2(max(samples / 4, 1))), 5), 10)
-
-
-def _solved(broadcast: Packet) -> dict[str, Array]:
-    """The arrays of the layers solved so far."""
-    return {name: broadcast[name] for t in range(broadcast.meta["layers"]) for name in layer_names(t)}
 
 
 def _step(total: Moments, weights: Array, shrinkage: float) -> Array:

@@ -10,17 +10,30 @@ rank W_l <= classes, since the targets take no more values: a network may have d
 space where the patches are white, which the same moments tell (convolution/filters.py).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from gramfold.convolution import layers, solve_layer
+from gramfold.convolution import layers
+from gramfold.errors import GramfoldError
 from gramfold.federation import Task
-from gramfold.heads import Head, Stream
-from gramfold.methods.analytic import check_space, labels_of, solve_pooled
-from gramfold.methods.layerwise import DEFAULT, first_word, fold_patches, network_of, with_layer
+from gramfold.heads import Head
+from gramfold.methods.analytic import Space, solve_pooled
+from gramfold.methods.layerwise import DEFAULT, first_network, fold_patches, network_of, with_next_layer
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.moments import Moments
-from gramfold.wire import Packet
+from gramfold.numerics.arrays import Array
+from gramfold.wire.record import Record
+
+
+@dataclass(frozen=True)
+class Network(Record, kind="fedacnnl"):
+    """The network so far, and at the end its last layer."""
+
+    space: Space
+    seed: int
+    weights: Array | None = None
+    chosen: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -45,27 +58,26 @@ class FedACnnL(Method):
     def rounds(self) -> int:
         return layers(self.network) + 1
 
-    def begin(self, task: Task) -> Packet:
-        return Packet({}, first_word(self.name, self.network, task))
+    def begin(self, task: Task) -> Network:
+        return Network(first_network(self.name, self.network, task), task.seed)
 
-    def local(self, client: ClientData, broadcast: Packet) -> Moments:
-        return fold_patches(network_of(broadcast), client.train, broadcast)
+    def local(self, client: ClientData, broadcast: Network) -> Moments:
+        return fold_patches(broadcast.space, client.train)
 
-    def check(self, upload: Any, broadcast: Packet) -> None:
-        check_space(upload, network_of(broadcast), labels_of(broadcast))
+    def check(self, upload: Any, broadcast: Network) -> None:
+        broadcast.space.check(upload)
 
-    def aggregate(self, total: Moments, broadcast: Packet) -> Packet:
-        network, number = network_of(broadcast), broadcast.meta["layers"]
-        if not network.complete:
-            seed = broadcast.meta["features"]["seed"]
-            layer = solve_layer(total, network.next, seed, number, self.beta)
-            return with_layer(broadcast, {f"layer.{number}": layer.weights})
+    def aggregate(self, total: Moments, broadcast: Network) -> Network:
+        if not network_of(broadcast.space).complete:
+            space, _ = with_next_layer(broadcast.space, total, broadcast.seed, self.beta)
+            return replace(broadcast, space=space)
         beta, factor = solve_pooled(total, self.beta)
-        parts = {**broadcast.arrays, "weights": factor.solve(total.cross)}
-        return Packet(parts, {**broadcast.meta, "chosen": {"beta": beta}}, known=frozenset(broadcast.arrays))
+        return replace(broadcast, weights=factor.solve(total.cross), chosen={"beta": beta})
 
-    def personalize(self, client: ClientData, broadcast: Packet) -> Head:
+    def personalize(self, client: ClientData, broadcast: Network) -> Head:
         return self.global_head(broadcast)
 
-    def global_head(self, broadcast: Packet) -> Head:
-        return Head([Stream(network_of(broadcast), broadcast["weights"])], labels_of(broadcast), method=self.name)
+    def global_head(self, broadcast: Network) -> Head:
+        if broadcast.weights is None:
+            raise GramfoldError("there is no model before the last round")
+        return broadcast.space.head(broadcast.weights, self.name)

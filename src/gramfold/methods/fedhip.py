@@ -8,25 +8,40 @@ alpha = 0 is AFL, alpha -> infinity is local least squares. With `at="server"` t
 moments and sends the head alone: fewer bytes down, but it then knows every head.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from gramfold.errors import GramfoldError
-from gramfold.heads import Head, Stream
-from gramfold.methods.analytic import FOLDED, Analytic, described_map, extend, factor_of, labels_of, solve_pooled, target_rows
+from gramfold.heads import Head
+from gramfold.methods.analytic import Analytic, Begin, Space, solve_pooled
+from gramfold.methods.parts.blend import Blend
+from gramfold.methods.parts.selection import choose
 from gramfold.methods.protocol import ClientData
-from gramfold.methods.selection import Candidate, choose, is_classification
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
-from gramfold.solve.leave_one_out import Kernel
 from gramfold.solve.ridge import Factor
 from gramfold.solve.update import update_solution
-from gramfold.wire import Packet
+from gramfold.wire.record import Record
 
-ALPHAS = np.logspace(-1, 5, 19)
+
+@dataclass(frozen=True)
+class Pooled(Record, kind="fedhip/pooled"):
+    """The pooled system, ready for a client to add to."""
+
+    space: Space
+    weights: Array
+    factor: Factor
+    chosen: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Solved(Record, kind="fedhip/solved"):
+    """A client's own head, solved by the server."""
+
+    space: Space
+    personal: Array
+    chosen: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -51,70 +66,30 @@ class FedHiP(Analytic):
     def keeps_uploads(self) -> bool:
         return self.at == "server"
 
-    def aggregate(self, total: Moments, broadcast: Packet) -> Packet:
+    def aggregate(self, total: Moments, broadcast: Begin) -> Pooled:
         gamma, factor = solve_pooled(total, self.gamma)
-        parts = {"factor": factor.half, "weights": factor.solve(total.cross)}
-        meta = {"chosen": {"gamma": gamma}, "fallback": factor.fallback}
-        return extend(broadcast, parts, meta, triangular="" if factor.fallback else "factor")
+        return Pooled(broadcast.space, factor.solve(total.cross), factor, {"gamma": gamma})
 
-    def reply(self, upload: Moments, broadcast: Packet) -> Packet:
+    def reply(self, upload: Moments, broadcast: Pooled) -> Record:
         if self.at == "client":
             return broadcast
-        factor, weights = factor_of(broadcast), broadcast["weights"]
         rows, targets = upload.factor()
         alpha = self.alpha
         if alpha is None:
-            alpha = _Blend(factor, weights, rows, targets).choose_rotated(upload.n, float(upload.squares.sum()))
-        personal = update_solution(factor, weights, rows, targets, alpha)
-        return extend(broadcast, {"personal": personal}, {"chosen": {**broadcast.meta["chosen"], "alpha": alpha}})
+            blend = Blend(broadcast.factor, broadcast.weights, rows, targets)
+            alpha = blend.choose_rotated(upload.n, float(upload.squares.sum()))
+        personal = update_solution(broadcast.factor, broadcast.weights, rows, targets, alpha)
+        return Solved(broadcast.space, personal, {**broadcast.chosen, "alpha": alpha})
 
-    def personalize(self, client: ClientData, broadcast: Packet) -> Head:
-        phi = described_map(broadcast)
-        chosen: dict[str, Any] = dict(broadcast.meta["chosen"])
-        if "personal" in broadcast.arrays:
-            return Head([Stream(phi, broadcast["personal"])], labels_of(broadcast), method=self.name, chosen=chosen)
-        rows = phi(client.train.inputs)
-        targets = target_rows(client.train, broadcast, rows)
-        factor, weights, alpha = factor_of(broadcast), broadcast["weights"], self.alpha
+    def personalize(self, client: ClientData, broadcast: Pooled | Solved) -> Head:
+        space, chosen = broadcast.space, dict(broadcast.chosen)
+        if isinstance(broadcast, Solved):
+            return space.head(broadcast.personal, self.name, chosen)
+        rows = space.map(client.train.inputs)
+        targets = space.targets(client.train, rows)
+        alpha = self.alpha
         if alpha is None:
-            blend = _Blend(factor, weights, rows, targets, folded=FOLDED in client.memory)
-            chosen |= choose(blend.left_out_scores(targets), targets, is_classification(broadcast.meta))
+            blend = Blend(broadcast.factor, broadcast.weights, rows, targets, folded=client.contributed)
+            chosen |= choose(blend.left_out_scores(targets), targets, space.classification)
             alpha = chosen["alpha"]
-        personal = update_solution(factor, weights, rows, targets, alpha)
-        return Head([Stream(phi, personal)], labels_of(broadcast), method=self.name, chosen=chosen)
-
-    def global_head(self, broadcast: Packet) -> Head:
-        return self.shared_head(broadcast, broadcast["weights"])
-
-
-class _Blend:
-    """Leave-one-out for every alpha at once.
-
-    Without the client the system is B = A - F'F with solution W0. In the kernel K = F B^-1 F' the blend is ridge on the
-    residuals r = Y - F W0 with penalty t = 1/(1 + alpha). From A's side: F A^-1 F' = E diag(w) E' gives K = E diag(w/(1-w)) E'
-    and r = (I - F A^-1 F')^-1 (Y - F W). A client that is not folded into A has B = A, and t = 1/alpha.
-    """
-
-    def __init__(self, factor: Factor, weights: Array, rows: Array, targets: Array, folded: bool = True) -> None:
-        self.folded = folded
-        self.target_squares = float((targets**2).sum())
-        own = Kernel.of(factor.solve_lower(rows.T).T)
-        # a client that is the whole federation, without a penalty, leaves nothing behind: 1 - w = 0
-        free = 1.0 / (1.0 - own.values * (folded * (1 - 1e-12)))
-        self.residuals = own.apply(free, 1.0, targets - rows @ weights)
-        self.kernel = Kernel(own.values * free, own.vectors)
-
-    def left_out_scores(self, targets: Array) -> Iterator[Candidate]:
-        for alpha in map(float, ALPHAS):
-            yield {"alpha": alpha}, targets - self.kernel.left_out_residuals(self.residuals, 1.0 / (self.folded + alpha))
-
-    def choose_rotated(self, n: int, target_squares: float) -> float:
-        """The same by GCV, for rows that are a rotation of n samples: what a server that holds only moments can do."""
-        errors = []
-        for penalty in 1.0 / (1.0 + ALPHAS):
-            weights = 1.0 / (self.kernel.values + penalty)
-            rest = (n - len(weights)) / penalty
-            solved = self.kernel.apply(weights, 1.0 / penalty, self.residuals)
-            lost = max(target_squares - self.target_squares, 0.0) / penalty**2  # of targets outside the rows' span
-            errors.append((float((solved**2).sum()) + lost) / (float(weights.sum()) + rest) ** 2)
-        return float(ALPHAS[np.flatnonzero(np.array(errors) <= min(errors) * (1 + 1e-9))[0]])  # the first of those that tie
+        return space.head(update_solution(broadcast.factor, broadcast.weights, rows, targets, alpha), self.name, chosen)

@@ -6,14 +6,13 @@ client   W_k = (G_k + beta I)^-1 B_k, beta by leave-one-out
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from gramfold.heads import Head, Stream
-from gramfold.methods.analytic import Analytic, described_map, labels_of, target_rows
+from gramfold.heads import Head
+from gramfold.methods.analytic import Analytic, Begin
+from gramfold.methods.parts.selection import choose, penalty_grid
 from gramfold.methods.protocol import ClientData
-from gramfold.methods.selection import choose, is_classification, penalty_grid
 from gramfold.numerics.arrays import Array
 from gramfold.solve.dual import ridge_from_rows
 from gramfold.solve.leave_one_out import Kernel
-from gramfold.wire import Packet
 
 
 @dataclass(frozen=True)
@@ -33,17 +32,16 @@ class Local(Analytic):
     def rounds(self) -> int:
         return 0
 
-    def aggregate(self, total: Any, broadcast: Packet) -> Packet:
+    def aggregate(self, total: Any, broadcast: Begin) -> Begin:
         return broadcast
 
-    def personalize(self, client: ClientData, broadcast: Packet) -> Head:
-        phi = described_map(broadcast)
-        rows = phi(client.train.inputs)
-        targets = target_rows(client.train, broadcast, rows)
-        chosen = {} if self.beta is not None else _choose(rows, targets, is_classification(broadcast.meta))
+    def personalize(self, client: ClientData, broadcast: Begin) -> Head:
+        space = broadcast.space
+        rows = space.map(client.train.inputs)
+        targets = space.targets(client.train, rows)
+        chosen = {} if self.beta is not None else _choose(rows, targets, space.classification)
         beta = self.beta if self.beta is not None else chosen["beta"]
-        weights = ridge_from_rows(rows, targets, beta)
-        return Head([Stream(phi, weights)], labels_of(broadcast), method=self.name, chosen=chosen)
+        return space.head(ridge_from_rows(rows, targets, beta), self.name, chosen)
 
 
 def _choose(rows: Array, targets: Array, classification: bool) -> dict[str, float]:

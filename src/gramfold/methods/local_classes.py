@@ -11,10 +11,9 @@ import numpy as np
 
 from gramfold.heads import Head
 from gramfold.methods.afl import AFL
-from gramfold.methods.analytic import labels_of
+from gramfold.methods.analytic import Shared
 from gramfold.methods.protocol import ClientData
 from gramfold.numerics.arrays import to_numpy
-from gramfold.wire import Packet
 
 
 @dataclass(frozen=True)
@@ -25,9 +24,9 @@ class LocalClasses(AFL):
     summary: ClassVar[str] = "AFL's head, choosing only among the classes a client has"
     paper: ClassVar[str] = "Fani et al., ICML 2024 (Fed3R), only-local-labels variant"
 
-    def personalize(self, client: ClientData, broadcast: Packet) -> Head:
-        labels = labels_of(broadcast)
+    def personalize(self, client: ClientData, broadcast: Shared) -> Head:
+        head, labels = broadcast.space.head(broadcast.weights, self.name), broadcast.space.labels
         if labels is None:
-            return self.global_head(broadcast)
+            return head
         present = np.isin(np.arange(len(labels)), to_numpy(client.train.targets))
-        return replace(self.global_head(broadcast), offset=np.where(present, 0.0, -np.inf))
+        return replace(head, offset=np.where(present, 0.0, -np.inf))

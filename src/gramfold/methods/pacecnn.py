@@ -1,74 +1,95 @@
 """PACE over a network that is solved layer by layer: FedACnnL's layers, PACE's head. gramfold's own.
 
-rounds     FedACnnL's hidden layers, the same for everybody
+rounds     FedACnnL's hidden layers, the same for all clients
 last       PACE on what they end in: prior, discriminant, refinement, everything chosen by leave-one-out
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from gramfold.convolution import ConvolutionMap, layers, solve_layer
-from gramfold.errors import GramfoldError
+from gramfold.convolution import layers
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.analytic import FOLDED
-from gramfold.methods.layerwise import DEFAULT, first_word, fold_patches, network_of, with_layer
-from gramfold.methods.pace import PACE
-from gramfold.methods.protocol import ClientData
+from gramfold.methods.analytic import Space
+from gramfold.methods.layerwise import DEFAULT, first_network, fold_patches, network_of, with_next_layer
+from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved, without_estimates
+from gramfold.methods.protocol import ClientData, Method
 from gramfold.moments import Moments
-from gramfold.wire import Packet
+from gramfold.wire.record import Record
 
 
 @dataclass(frozen=True)
-class PaceCNN(PACE):
-    """`features`: the network, written as FedACnnL's. The refinement is on what it ends in, too. The rest is PACE's."""
+class Network(Record, kind="pacecnn"):
+    """The network so far, and at the end the ridge on what it ends in."""
+
+    space: Space
+    seed: int
+    pooled: Pooled | None = None
+
+    @property
+    def chosen(self) -> Mapping[str, Any]:
+        return self.pooled.chosen if self.pooled is not None else {}
+
+
+@dataclass(frozen=True)
+class PaceCNN(Method):
+    """`network`: as FedACnnL's. `beta`, `weights`, `regime`: as PACE's; the refinement is on what the network ends in, too."""
 
     name: ClassVar[str] = "pacecnn"
     summary: ClassVar[str] = "PACE's personal heads over a convolutional network solved layer by layer; calibrated"
+    paper: ClassVar[str] = "gramfold"
+    probabilistic: ClassVar[bool] = True
     input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
     threaded: ClassVar[bool] = False  # torch has threads of its own
 
-    features: str = DEFAULT
-    refinement: None = None  # type: ignore[assignment]
+    network: str = DEFAULT
+    beta: float | None = None
+    weights: tuple[float, float, float] | None = None
+    regime: str = "sum"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        layers(self.features)
-        if self.refinement is not None:
-            raise GramfoldError("PaceCNN refines on what its network ends in; leave its refinement out")
+        self.check_penalties("beta")
+        layers(self.network)
+        _ = self._head
+
+    @property
+    def _head(self) -> PaceHead:
+        return PaceHead(self.name, self.beta, self.weights, self.regime)
 
     @property
     def rounds(self) -> int:
-        return layers(self.features) + 1
+        return layers(self.network) + 1
 
-    def begin(self, task: Task) -> Packet:
-        return Packet({}, {**first_word(self.name, self.features, task), "seed": task.seed})
+    @property
+    def keeps_uploads(self) -> bool:
+        return self._head.keeps_uploads
 
-    def map(self, broadcast: Packet) -> ConvolutionMap:
-        return network_of(broadcast)
+    def begin(self, task: Task) -> Network:
+        return Network(first_network(self.name, self.network, task), task.seed)
 
-    def refinement_map(self, broadcast: Packet) -> ConvolutionMap:
-        return self.map(broadcast)
+    def local(self, client: ClientData, broadcast: Network) -> Moments:
+        if network_of(broadcast.space).complete:
+            return self._head.upload(broadcast.space.fold(client), client)
+        return fold_patches(broadcast.space, client.train)
 
-    def local(self, client: ClientData, broadcast: Packet) -> Moments:
-        network = self.map(broadcast)
-        return super().local(client, broadcast) if network.complete else fold_patches(network, client.train, broadcast)
+    def check(self, upload: Any, broadcast: Network) -> None:
+        broadcast.space.check(upload)
 
-    def aggregate(self, total: Moments, broadcast: Packet) -> Packet:
-        network, number = self.map(broadcast), broadcast.meta["layers"]
-        if not network.complete:
-            layer = solve_layer(total, network.next, broadcast.meta["seed"], number, penalty=None)
-            return with_layer(broadcast, {f"layer.{number}": layer.weights})
-        told, known = super().aggregate(total, broadcast), broadcast.arrays
-        return Packet({**known, **told.arrays}, told.meta, told.triangular, frozenset(known))
+    def aggregate(self, total: Moments, broadcast: Network) -> Network:
+        if network_of(broadcast.space).complete:
+            return replace(broadcast, pooled=self._head.pool(total, broadcast.seed))
+        space, _ = with_next_layer(broadcast.space, total, broadcast.seed, penalty=None)
+        return replace(broadcast, space=space)
 
-    def reply(self, upload: Moments, broadcast: Packet) -> Packet:
-        told = super().reply(upload, broadcast)
-        return told if told is broadcast else replace(told, known=broadcast.known)
+    def reply(self, upload: Moments, broadcast: Network) -> Network:
+        return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))
 
-    def personalize(self, client: ClientData, broadcast: Packet) -> Head:
-        head = super().personalize(client, broadcast)
-        if FOLDED not in client.memory or not self.map(broadcast).labels_seen:
-            return head
-        # solved filters have seen the sample's label, and cannot be left out with it: such an estimate would be too good
-        return replace(head, chosen={key: value for key, value in head.chosen.items() if "leave_one_out" not in key})
+    def personalize(self, client: ClientData, broadcast: Network) -> Head:
+        space = broadcast.space
+        rows = space.map(client.train.inputs)
+        head = self._head.personalize(client, space, space.map, solved(broadcast.pooled), rows)
+        return without_estimates(head) if client.contributed and network_of(space).labels_seen else head
+
+    def global_head(self, broadcast: Network) -> Head:
+        return self._head.shared(broadcast.space, solved(broadcast.pooled))

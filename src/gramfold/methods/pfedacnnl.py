@@ -9,20 +9,19 @@ Drawn filters are the group's. A client finds its group by itself, as the one wi
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from gramfold.convolution import ConvolutionMap, solve_layer
+from gramfold.convolution import ConvolutionMap, layers
 from gramfold.errors import GramfoldError
-from gramfold.federation import Samples, stratified
-from gramfold.heads import Head, Stream
-from gramfold.methods.analytic import check_space, labels_of, solve_pooled, target_rows
+from gramfold.federation import Samples, Task, stratified
+from gramfold.heads import Head
+from gramfold.methods.analytic import Space, solve_pooled
 from gramfold.methods.clustering import check_sums, class_sums, describe, group, nearest
-from gramfold.methods.fedacnnl import FedACnnL
-from gramfold.methods.layerwise import fold_patches, network_of, with_layer
-from gramfold.methods.protocol import ClientData
-from gramfold.methods.selection import Candidate, choose, penalty_grid
+from gramfold.methods.layerwise import DEFAULT, first_network, fold_patches, network_of, with_next_layer
+from gramfold.methods.parts.selection import Candidate, choose, penalty_grid
+from gramfold.methods.protocol import ClientData, Method
 from gramfold.moments import Moments
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
@@ -30,7 +29,7 @@ from gramfold.solve.dual import ridge_from_rows
 from gramfold.solve.leave_one_out import Kernel, mean_leverage
 from gramfold.solve.ridge import factorise
 from gramfold.uploads import GroupedMoments, PerClient
-from gramfold.wire import Packet
+from gramfold.wire.record import Record
 
 HOLDS = (math.inf, 1e3, 1e1)
 """What a client tries as lam of all layers but the last, where it is not given; the first are its group's own."""
@@ -41,133 +40,160 @@ MIN_SAMPLES = 20
 
 
 @dataclass(frozen=True)
-class PFedACnnL(FedACnnL):
+class GroupNetwork(Record, kind="pfedacnnl/group"):
+    """A group's network so far, what its solved filters were solved for, and at the end its last layer and mean leverage."""
+
+    space: Space
+    codes: Sequence[Array] = ()
+    weights: Array | None = None
+    leverage: float = 0.0
+
+
+@dataclass(frozen=True)
+class Groups(Record, kind="pfedacnnl"):
+    """The groups' networks. `means` and `centres` (None where there is one group) tell a client which is its own."""
+
+    groups: Sequence[GroupNetwork]
+    seed: int
+    means: Array | None = None
+    centres: Array | None = None
+    chosen: Mapping[str, Any] | None = None
+
+    def own(self, train: Samples) -> int:
+        """The group that a client belongs to."""
+        if self.centres is None or self.means is None:
+            return 0
+        centres, means = arrays.to_numpy(self.centres), arrays.to_numpy(self.means)
+        sums = class_sums(train, len(means))
+        return nearest(describe(sums["counts"], sums["sums"], means), centres)
+
+
+@dataclass(frozen=True)
+class PFedACnnL(Method):
     """`groups`: how many; None: as many as the clients fall into, perhaps one. With 1 nothing but sums over everybody is sent.
     `lam`: how firmly a client's layers are held near its group's, in units of its Gram_k's mean eigenvalue; None: in the last
     layer what leave-one-out says, in the others what does best on a part of the client's samples that is kept out meanwhile."""
 
     name: ClassVar[str] = "pfedacnnl"
     summary: ClassVar[str] = "networks solved layer by layer for groups of clients, then each client's own layers near them"
+    paper: ClassVar[str] = "Gu et al., arXiv 2502.06915"
+    input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
+    threaded: ClassVar[bool] = False  # torch has threads of its own
 
+    network: str = DEFAULT
+    beta: float | None = None
     groups: int | None = None
     lam: float | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_penalties("lam")
+        self.check_penalties("beta", "lam")
+        layers(self.network)
         if self.lam == 0 or (self.groups is not None and self.groups < 1):
             raise GramfoldError("pFedACnnL needs a positive lam and at least one group, or None to have them chosen")
 
     @property
     def rounds(self) -> int:
-        return super().rounds + (self.groups != 1)
+        return layers(self.network) + 1 + (self.groups != 1)
 
-    def local(self, client: ClientData, broadcast: Packet) -> PerClient | GroupedMoments:  # type: ignore[override]
-        if self.groups != 1 and "centres" not in broadcast.arrays:
-            return PerClient({client.name: class_sums(client.train, len(broadcast.meta["labels"]))})
-        own = self._group(client, broadcast)
-        return GroupedMoments({own: fold_patches(network_of(broadcast, f"{own}/"), client.train, broadcast)})
+    def begin(self, task: Task) -> Groups:
+        return Groups([GroupNetwork(first_network(self.name, self.network, task))], task.seed)
 
-    def check(self, upload: Any, broadcast: Packet) -> None:
-        if self.groups != 1 and "centres" not in broadcast.arrays:
-            check_sums(upload, broadcast.meta["features"]["shape"][2], len(broadcast.meta["labels"]))
+    def _grouping(self, broadcast: Groups) -> bool:
+        """Whether the groups are yet to be found."""
+        return self.groups != 1 and broadcast.centres is None
+
+    def local(self, client: ClientData, broadcast: Groups) -> PerClient | GroupedMoments:
+        if self._grouping(broadcast):
+            return PerClient({client.name: class_sums(client.train, len(broadcast.groups[0].space.labels or ()))})
+        own = broadcast.own(client.train)
+        return GroupedMoments({own: fold_patches(broadcast.groups[own].space, client.train)})
+
+    def check(self, upload: Any, broadcast: Groups) -> None:
+        if self._grouping(broadcast):
+            space = broadcast.groups[0].space
+            check_sums(upload, network_of(space).shape[2], len(space.labels or ()))
             return
         if not isinstance(upload, GroupedMoments) or len(upload.groups) != 1:
             raise GramfoldError("moments of one group were expected")
         ((own, moments),) = upload.groups.items()
-        if own >= self._count(broadcast):
+        if own >= len(broadcast.groups):
             raise GramfoldError(f"there is no group {own}")
-        check_space(moments, network_of(broadcast, f"{own}/"), labels_of(broadcast))
+        broadcast.groups[own].space.check(moments)
 
-    def aggregate(self, total: PerClient | GroupedMoments, broadcast: Packet) -> Packet:  # type: ignore[override]
+    def aggregate(self, total: PerClient | GroupedMoments, broadcast: Groups) -> Groups:
         if isinstance(total, PerClient):
             means, centres = group(total.in_order(), self.groups)
-            return Packet({"means": means, "centres": centres}, {**broadcast.meta, "chosen": {"groups": len(centres)}})
-        number, seed = broadcast.meta["layers"], broadcast.meta["features"]["seed"]
-        parts: dict[str, Array] = {}
-        chosen: dict[str, Any] = dict(broadcast.meta.get("chosen", {}))
-        leverages = []
-        for g in range(self._count(broadcast)):
+            groups = list(broadcast.groups) * len(centres)
+            return replace(broadcast, groups=groups, means=means, centres=centres, chosen={"groups": len(centres)})
+        solved = []
+        for g, so_far in enumerate(broadcast.groups):
             moments = total.groups[g] if g in total.groups else total.total()  # a group whose clients did not answer
-            network = network_of(broadcast, f"{g}/")
-            if network.complete:
+            if network_of(so_far.space).complete:
                 beta, factor = solve_pooled(moments, self.beta)
-                parts[f"{g}/weights"] = factor.solve(moments.cross)
-                leverages.append(mean_leverage(factor, beta, moments.n))
+                leverage = mean_leverage(factor, beta, moments.n)
+                solved.append(replace(so_far, weights=factor.solve(moments.cross), leverage=leverage))
             else:
-                layer = solve_layer(moments, network.next, seed, number, self.beta)
-                parts |= {f"{g}/layer.{number}": layer.weights, f"{g}/codes.{number}": layer.codes}
-        if not leverages:
-            return with_layer(broadcast, parts)
-        known = broadcast.arrays
-        return Packet({**known, **parts}, {**broadcast.meta, "chosen": chosen, "leverages": leverages}, known=frozenset(known))
+                space, layer = with_next_layer(so_far.space, moments, broadcast.seed, self.beta)
+                solved.append(replace(so_far, space=space, codes=[*so_far.codes, layer.codes]))
+        return replace(broadcast, groups=solved)
 
-    def personalize(self, client: ClientData, broadcast: Packet) -> Head:
-        own = self._group(client, broadcast)
-        hold = self.lam if self.lam is not None else self._best_hold(client, broadcast, own)
-        network = next(self._networks(client.train, broadcast, own, [hold]))
-        weights, lam = self._last(network, client.train, broadcast, own)
+    def personalize(self, client: ClientData, broadcast: Groups) -> Head:
+        own = broadcast.own(client.train)
+        shared = broadcast.groups[own]
+        hold = self.lam if self.lam is not None else self._best_hold(client, shared, broadcast.seed)
+        network = next(_networks(client.train, shared, [hold]))
+        weights, lam = self._last(network, client.train, shared)
         chosen = {"group": own, "hold": None if math.isinf(hold) else hold, "lam": lam}
-        return Head([Stream(network, weights)], labels_of(broadcast), method=self.name, chosen=chosen)
+        return replace(shared.space, map=network).head(weights, self.name, chosen)
 
-    def _networks(self, train: Samples, broadcast: Packet, own: int, holds: Sequence[float]) -> Iterator[ConvolutionMap]:
-        """A client's layers, all but the last, for each of some holds."""
-        shared = network_of(broadcast, f"{own}/")
-        first = None  # the first layer's moments are the same for all of them
-        for hold in holds:
-            if math.isinf(hold):
-                yield shared
-                continue
-            network = ConvolutionMap(shared.description, {})
-            for number, (name, weights) in enumerate(shared.arrays.items()):
-                moments = first if first is not None and number == 0 else fold_patches(network, train, broadcast)
-                first = moments if number == 0 else first
-                layer = _held(moments, weights, broadcast[f"{own}/codes.{number}"], hold)
-                network = ConvolutionMap(shared.description, {**network.arrays, name: layer})
-            yield network
-
-    def _last(self, network: ConvolutionMap, train: Samples, broadcast: Packet, own: int) -> tuple[Array, float]:
+    def _last(self, network: ConvolutionMap, train: Samples, shared: GroupNetwork) -> tuple[Array, float]:
         """A client's last layer, and its lam."""
-        rows, shared = network(train.inputs), broadcast[f"{own}/weights"]
-        targets = target_rows(train, broadcast, rows)
-        residuals = targets - rows @ shared
+        rows, base = network(train.inputs), shared.weights
+        targets = shared.space.targets(train, rows)
+        residuals = targets - rows @ base
         if self.lam is None:
-            lam = _left_out_lam(rows, targets, residuals, broadcast.meta["leverages"][own])
+            lam = _left_out_lam(rows, targets, residuals, shared.leverage)
         else:
             lam = self.lam * float((rows**2).sum()) / rows.shape[1]
         # (Gram + lam I)^-1 (B + lam W) = W + (Gram + lam I)^-1 F'(Y - F W)
-        return shared + ridge_from_rows(rows, residuals, lam), lam
+        return base + ridge_from_rows(rows, residuals, lam), lam
 
-    def _best_hold(self, client: ClientData, broadcast: Packet, own: int) -> float:
+    def _best_hold(self, client: ClientData, shared: GroupNetwork, seed: int) -> float:
         codes = arrays.to_numpy(client.train.targets)
-        if len(codes) < MIN_SAMPLES or not network_of(broadcast, f"{own}/").labels_seen:
+        if len(codes) < MIN_SAMPLES or not network_of(shared.space).labels_seen:
             return HOLDS[0]
-        kept, held_out = stratified(codes, VALIDATED, seeds.generator(broadcast.meta["features"]["seed"], f"hold/{client.name}"))
+        kept, held_out = stratified(codes, VALIDATED, seeds.generator(seed, f"hold/{client.name}"))
         train, test = (Samples(client.train.inputs[part], client.train.targets[part]) for part in (kept, held_out))
 
         right = {}
-        for hold, network in zip(HOLDS, self._networks(train, broadcast, own, HOLDS), strict=True):
-            weights, _ = self._last(network, train, broadcast, own)
+        for hold, network in zip(HOLDS, _networks(train, shared, HOLDS), strict=True):
+            weights, _ = self._last(network, train, shared)
             found = arrays.to_numpy((network(test.inputs) @ weights).argmax(1))
             right[hold] = int((found == codes[held_out]).sum())
         return max(HOLDS, key=lambda hold: right[hold])  # where they tie, the first
 
-    def global_head(self, broadcast: Packet) -> Head | None:  # type: ignore[override]
+    def global_head(self, broadcast: Groups) -> Head | None:
         """The network of the one group, where there is one."""
-        if "1/weights" in broadcast.arrays:
+        first = broadcast.groups[0]
+        if len(broadcast.groups) > 1 or first.weights is None:
             return None
-        return Head([Stream(network_of(broadcast, "0/"), broadcast["0/weights"])], labels_of(broadcast), method=self.name)
+        return first.space.head(first.weights, self.name)
 
-    def _count(self, broadcast: Packet) -> int:
-        """How many groups there are."""
-        return len(broadcast["centres"]) if self.groups != 1 else 1
 
-    def _group(self, client: ClientData, broadcast: Packet) -> int:
-        if self.groups == 1:
-            return 0
-        centres, means = arrays.to_numpy(broadcast["centres"]), arrays.to_numpy(broadcast["means"])
-        own = class_sums(client.train, len(means))
-        return nearest(describe(own["counts"], own["sums"], means), centres)
+def _networks(train: Samples, shared: GroupNetwork, holds: Sequence[float]) -> Iterator[ConvolutionMap]:
+    """A client's layers, all but the last, for each of some holds."""
+    group_network = network_of(shared.space)
+    first = None  # the first layer's moments are the same for all of them
+    for hold in holds:
+        if math.isinf(hold):
+            yield group_network
+            continue
+        network = ConvolutionMap(group_network.description, {})
+        for number, weights in enumerate(group_network.arrays.values()):
+            moments = first if first is not None and number == 0 else fold_patches(replace(shared.space, map=network), train)
+            first = moments if number == 0 else first
+            network = network.grown(_held(moments, weights, shared.codes[number], hold))
+        yield network
 
 
 def _held(own: Moments, shared: Array, codes: Array, lam: float) -> Array:

@@ -5,30 +5,21 @@
     aggregate(total, broadcast) -> broadcast      at the server
     personalize(client, broadcast) -> Head        at each client, after the last round
 
-A method says *what* happens, an engine *where*. All that passes between the two sides are uploads and packets, so any
-engine can carry them.
+A method says *what* happens, an engine *where*. A broadcast is a `Record` of the method's own: typed, and able to travel. Which
+clients take part, what each already has, whether its samples are in the sum: the engine keeps the books.
 """
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation, Samples, Task
 from gramfold.heads import Head
 from gramfold.numerics.arrays import Array
-from gramfold.wire import Packet
-
-
-class Upload(Protocol):
-    """What a client sends: it adds, it has a size on the wire, and it can be packed for it."""
-
-    def __iadd__(self, other: Self) -> Self: ...
-    @property
-    def wire_bytes(self) -> int: ...
-    def pack(self) -> Packet: ...
+from gramfold.wire.record import Record
 
 
 @dataclass
@@ -41,6 +32,8 @@ class ClientData:
     name: str
     train: Samples
     memory: dict[str, Array] = field(default_factory=dict)
+    contributed: bool = False
+    """Whether its samples are in the sum behind the broadcast: to be honest about them they must be left out again."""
 
 
 @dataclass(frozen=True)
@@ -70,52 +63,41 @@ class Method(ABC):
         """Whether the server needs each client's last upload again to answer it (`reply`)."""
         return False
 
-    def tune(self, federation: Federation, score: Callable[["Method", Federation], float]) -> tuple["Method", Mapping[str, Any]]:
-        """This method with what it must choose by trial, and what was chosen; `score` runs a candidate for its mean accuracy."""
-        return self, {}
-
     def participants(self, round_number: int, names: Sequence[str], seed: int) -> Sequence[str]:
         """The clients that take part in a round."""
         return names
 
     @abstractmethod
-    def begin(self, task: Task) -> Packet:
-        """What everybody is told before the first round."""
+    def begin(self, task: Task) -> Record:
+        """What all clients are sent before the first round."""
 
     @abstractmethod
-    def local(self, client: ClientData, broadcast: Packet) -> Any:
+    def local(self, client: ClientData, broadcast: Any) -> Any:
         """The upload of one client."""
 
-    def prefers_batching(self, broadcast: Packet) -> bool:
-        """Whether an engine that has all clients at hand should give them to `local_many` and `personalize_many`."""
-        return False
-
-    def local_many(self, clients: Sequence[ClientData], broadcast: Packet) -> Sequence[Any]:
-        """The uploads of several clients, computed together."""
-        return [self.local(client, broadcast) for client in clients]
-
-    def check(self, upload: Any, broadcast: Packet) -> None:  # noqa: B027
+    def check(self, upload: Any, broadcast: Any) -> None:  # noqa: B027
         """Raise unless the upload can be an answer to the broadcast; an engine asks for uploads that come from elsewhere."""
 
     @abstractmethod
-    def aggregate(self, total: Any, broadcast: Packet) -> Packet:
-        """What everybody is told after a round, from the sum of the uploads."""
+    def aggregate(self, total: Any, broadcast: Any) -> Record:
+        """What all clients are sent after a round, from the sum of the uploads."""
 
-    def reply(self, upload: Any, broadcast: Packet) -> Packet:
-        """What one client is told before it personalises: the broadcast, unless the server does part of its work."""
-        return broadcast
+    def reply(self, upload: Any, broadcast: Any) -> Record:
+        """What one client is sent before it personalises: the broadcast, unless the server does part of its work."""
+        reply: Record = broadcast
+        return reply
 
     @abstractmethod
-    def personalize(self, client: ClientData, broadcast: Packet) -> Head:
+    def personalize(self, client: ClientData, broadcast: Any) -> Head:
         """The client's own head."""
 
-    def personalize_many(self, clients: Sequence[ClientData], broadcast: Packet) -> Sequence[Head]:
-        """The heads of several clients, computed together."""
-        return [self.personalize(client, broadcast) for client in clients]
-
-    def global_head(self, broadcast: Packet) -> Head | None:
-        """The model that everybody shares, if there is one."""
+    def global_head(self, broadcast: Any) -> Head | None:
+        """The model that all clients share, if there is one and the broadcast holds it."""
         return None
+
+    def chosen(self, broadcast: Any) -> Mapping[str, Any]:
+        """What the server selected, for the result."""
+        return getattr(broadcast, "chosen", None) or {}
 
     def check_penalties(self, *names: str) -> None:
         """Raise unless these parameters are None or finite and not negative."""
@@ -127,3 +109,34 @@ class Method(ABC):
     def parameters(self) -> Mapping[str, Any]:
         """The hyper-parameters, as given."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True)
+class Batched(Method):
+    """A method that computes many clients together, where an engine has them at hand."""
+
+    @abstractmethod
+    def prefers_batching(self, broadcast: Any) -> bool:
+        """Whether an engine that has all clients at hand should give them to `local_many` and `personalize_many`."""
+
+    @abstractmethod
+    def local_many(self, clients: Sequence[ClientData], broadcast: Any) -> Sequence[Any]:
+        """The uploads of several clients, computed together."""
+
+    @abstractmethod
+    def personalize_many(self, clients: Sequence[ClientData], broadcast: Any) -> Sequence[Head]:
+        """The heads of several clients, computed together."""
+
+
+@dataclass(frozen=True)
+class Tunable(Method):
+    """A method that must choose some parameters by trial."""
+
+    @property
+    @abstractmethod
+    def undecided(self) -> Sequence[str]:
+        """The parameters that are still to be chosen."""
+
+    @abstractmethod
+    def tune(self, federation: Federation, score: Callable[[Method, Federation], float]) -> tuple[Method, Mapping[str, Any]]:
+        """This method with all parameters decided, and what was chosen; `score` runs a candidate for its mean accuracy."""

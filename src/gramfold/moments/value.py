@@ -73,12 +73,12 @@ class Moments:
         classes: int | Sequence[int | str] | None = None,
         fingerprint: str = "",
         *,
-        given_away: bool = False,
+        copy: bool = True,
     ) -> "Moments":
         """The moments of features (n x m) with class codes 0..C-1, or with continuous targets where `classes` is None.
 
         `classes` is the number of classes or their labels. The features are promoted to float64 block by block. Arrays that are
-        `given_away` are not written to afterwards, so that they need not be copied.
+        not copied must not be written to afterwards, so that they need not be copied.
         """
         if features.ndim != 2:
             raise GramfoldError(f"features must be n x m, got an array of shape {tuple(features.shape)}")
@@ -106,7 +106,7 @@ class Moments:
             total.squares = total.squares + (
                 arrays.like(np.bincount(wanted, minlength=outputs), rows) if labels else (wanted**2).sum(0)
             )
-            if len(rows) < m and not given_away:  # pending rows are kept as they are, so they must be nobody else's
+            if len(rows) < m and copy:  # pending rows are kept as they are, so they must be nobody else's
                 rows, wanted = arrays.copy(rows), arrays.copy(wanted)
             total._append(rows, wanted)
         return total

@@ -4,15 +4,13 @@ Everything above works on "arrays" and calls these functions; NumPy goes to LAPA
 NamedSums and solves are float64 throughout.
 """
 
-import functools
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
-from threadpoolctl import ThreadpoolController
 
 from gramfold.errors import GramfoldError
-from gramfold.numerics import blas
+from gramfold.numerics import blas, threads
 
 Array: TypeAlias = Any
 """A NumPy array or a torch tensor."""
@@ -219,16 +217,11 @@ def eigh(matrix: Array) -> tuple[Array, Array]:
 
         values, vectors = torch.linalg.eigh(matrix)
     elif len(matrix) < ONE_THREAD:
-        with _blas().limit(limits=1):
+        with threads.one_if_engine():
             values, vectors = np.linalg.eigh(matrix)
     else:
         values, vectors = np.linalg.eigh(matrix)
     return values, vectors
-
-
-@functools.cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def gram_rows(gram: Array) -> tuple[Array, Array]:

@@ -12,10 +12,11 @@ import scipy.linalg
 
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.wire.record import Record
 
 
 @dataclass(frozen=True)
-class Discriminant:
+class Discriminant(Record, kind="discriminant"):
     """`axes` (C x q) whitens scores around `mean`; `centroids` (C x q) are the classes in that space."""
 
     mean: np.ndarray

@@ -2,7 +2,7 @@
 
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.solve.ridge import factorise, inverse_diagonal
+from gramfold.solve.ridge import factorise
 
 
 def ridge_from_rows(rows: Array, targets: Array, penalty: float) -> Array:
@@ -24,7 +24,7 @@ def ridge_with_left_out(rows: Array, targets: Array, unit_penalty: float) -> tup
         factor = factorise(kernel, unit_penalty * (float(kernel.diagonal().sum()) / n or 1.0))
         solved = factor.solve(targets)
         # the left-out residual is a_i / [(K + p I)^-1]_ii, and that diagonal is the squared length of T^-1's columns
-        return rows.T @ solved, targets - solved / inverse_diagonal(factor)[:, None]
+        return rows.T @ solved, targets - solved / factor.inverse_diagonal()[:, None]
     gram = arrays.gram(rows)
     factor = factorise(gram, unit_penalty * (float(gram.diagonal().sum()) / n or 1.0))
     weights = factor.solve(rows.T @ targets)

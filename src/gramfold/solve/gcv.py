@@ -6,7 +6,7 @@ import numpy as np
 
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array, to_numpy
-from gramfold.solve.ridge import Factor, Spectrum, inverse_diagonal
+from gramfold.solve.ridge import Cholesky, Spectrum
 
 GRID = np.logspace(-6, 3, 37)
 """Penalties that are tried, in units of the mean squared length of a feature vector: quarter decades."""
@@ -38,10 +38,10 @@ def gcv_score(gram: Array, cross: Array, target_squares: float, n: int, penalty:
     lower = arrays.cholesky(gram, penalty)
     if lower is None:
         return np.inf, np.inf
-    factor = Factor(lower)
+    factor = Cholesky(lower)
     weights = factor.solve(cross)
     rss = target_squares - float((weights * cross).sum()) - penalty * float((weights**2).sum())
-    freedom = len(gram) - penalty * float(inverse_diagonal(factor).sum())
+    freedom = len(gram) - penalty * float(factor.inverse_diagonal().sum())
     return n * max(rss, 0.0) / max(n - freedom, 1e-9 * n) ** 2, freedom / max(n, 1)
 
 

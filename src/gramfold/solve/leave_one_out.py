@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.solve.ridge import Factor, inverse_diagonal
+from gramfold.solve.ridge import Factor
 
 
 def leverages(factor: Factor, rows: Array) -> Array:
@@ -14,7 +14,7 @@ def leverages(factor: Factor, rows: Array) -> Array:
 
 def mean_leverage(factor: Factor, penalty: float, n: int) -> float:
     """The mean of h_i over the n rows that A = gram + penalty I was made of: df / n, with df = m - penalty trace(A^-1)."""
-    return (len(factor.half) - penalty * float(inverse_diagonal(factor).sum())) / max(n, 1)
+    return (factor.size - penalty * float(factor.inverse_diagonal().sum())) / max(n, 1)
 
 
 def left_out_residuals(residuals: Array, leverage: Array) -> Array:

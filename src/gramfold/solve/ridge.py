@@ -1,6 +1,7 @@
 """Ridge systems (G + penalty I) X = B: factorise once, solve for many right-hand sides, or for many penalties."""
 
 import warnings
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,33 +9,82 @@ import numpy as np
 from gramfold.errors import IllConditionedWarning
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.wire.record import Record
 
 MAX_CONDITION = 1e14
 """Beyond this a Cholesky solution has no correct digit in float64."""
 
 
 @dataclass(frozen=True)
-class Factor:
-    """A symmetric positive definite A = T T', ready to solve. T is lower triangular unless `fallback`."""
+class Factor(Record, ABC):
+    """A symmetric positive definite A = T T', ready to solve."""
 
-    half: Array
-    fallback: bool = False
+    @property
+    @abstractmethod
+    def size(self) -> int: ...
 
+    @abstractmethod
     def solve_lower(self, right: Array) -> Array:
         """T^-1 right, so that right'A^-1 right is a plain inner product."""
-        if self.fallback:  # half holds T^-1
-            return self.half @ right
-        return arrays.solve_lower(self.half, right)
 
+    @abstractmethod
     def solve_transposed(self, right: Array) -> Array:
         """T'^-1 right: the second half of a solve."""
-        if self.fallback:
-            return self.half.T @ right
-        return arrays.solve_lower(self.half, right, transposed=True)
+
+    @abstractmethod
+    def inverse_diagonal(self) -> Array:
+        """The diagonal of A^-1 = T'^-1 T^-1: the squared lengths of T^-1's columns."""
 
     def solve(self, right: Array) -> Array:
         """A^-1 right."""
         return self.solve_transposed(self.solve_lower(right))
+
+
+@dataclass(frozen=True)
+class Cholesky(Factor, kind="cholesky", triangular="lower"):
+    """T is lower triangular."""
+
+    lower: Array
+
+    @property
+    def size(self) -> int:
+        return len(self.lower)
+
+    def solve_lower(self, right: Array) -> Array:
+        return arrays.solve_lower(self.lower, right)
+
+    def solve_transposed(self, right: Array) -> Array:
+        return arrays.solve_lower(self.lower, right, transposed=True)
+
+    def inverse_diagonal(self) -> Array:
+        """Block by block: a column of T^-1 is zero above the diagonal, so only the corner below it is solved."""
+        m, step = len(self.lower), 256
+        parts = []
+        for start in range(0, m, step):
+            identity = arrays.zeros((m - start, min(step, m - start)), self.lower)
+            arrays.add_to_diagonal(identity[: identity.shape[1]], 1.0)
+            parts.append((arrays.solve_lower(self.lower[start:, start:], identity) ** 2).sum(0))
+        return arrays.concatenate(parts) if parts else arrays.zeros((0,), self.lower)
+
+
+@dataclass(frozen=True)
+class LeastNorm(Factor, kind="least-norm"):
+    """Where A is singular: T^-1 itself, with zeros for the directions that carry no information."""
+
+    inverse_root: Array
+
+    @property
+    def size(self) -> int:
+        return len(self.inverse_root)
+
+    def solve_lower(self, right: Array) -> Array:
+        return self.inverse_root @ right
+
+    def solve_transposed(self, right: Array) -> Array:
+        return self.inverse_root.T @ right
+
+    def inverse_diagonal(self) -> Array:
+        return (self.inverse_root**2).sum(0)
 
 
 def factorise(gram: Array, penalty: float = 0.0) -> Factor:
@@ -47,7 +97,7 @@ def factorise(gram: Array, penalty: float = 0.0) -> Factor:
     if lower is not None:
         condition = _condition_estimate(lower)
         if condition <= MAX_CONDITION:
-            return Factor(lower)
+            return Cholesky(lower)
     else:
         condition = np.inf
     values, vectors = arrays.eigh(gram)
@@ -64,7 +114,7 @@ def factorise(gram: Array, penalty: float = 0.0) -> Factor:
     keep = values > 10 * floor
     weights = arrays.zeros((len(values),), values)
     weights[keep] = values[keep] ** -0.5
-    return Factor((vectors * weights).T, fallback=True)
+    return LeastNorm((vectors * weights).T)
 
 
 def _condition_estimate(lower: Array) -> float:
@@ -99,19 +149,3 @@ class Spectrum:
 def ridge(gram: Array, cross: Array, penalty: float) -> Array:
     """(gram + penalty I)^-1 cross."""
     return factorise(gram, penalty).solve(cross)
-
-
-def inverse_diagonal(factor: Factor) -> Array:
-    """The diagonal of A^-1 = T'^-1 T^-1: the squared lengths of T^-1's columns.
-
-    Block by block: a column of T^-1 is zero above the diagonal, so only the corner below it is solved.
-    """
-    if factor.fallback:
-        return (factor.half**2).sum(0)
-    m, step = len(factor.half), 256
-    parts = []
-    for start in range(0, m, step):
-        identity = arrays.zeros((m - start, min(step, m - start)), factor.half)
-        arrays.add_to_diagonal(identity[: identity.shape[1]], 1.0)
-        parts.append((arrays.solve_lower(factor.half[start:, start:], identity) ** 2).sum(0))
-    return arrays.concatenate(parts) if parts else arrays.zeros((0,), factor.half)

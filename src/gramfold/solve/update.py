@@ -2,7 +2,7 @@
 
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.solve.ridge import Factor, factorise
+from gramfold.solve.ridge import Cholesky, Factor, factorise
 
 
 def update_solution(factor: Factor, solution: Array, rows: Array, targets: Array, weight: float) -> Array:
@@ -14,7 +14,7 @@ def update_solution(factor: Factor, solution: Array, rows: Array, targets: Array
     if weight == 0.0:
         return solution
     n, m = rows.shape
-    if n >= m and not factor.fallback:
+    if n >= m and isinstance(factor, Cholesky):
         gram = arrays.gram(rows)
         arrays.mirror(gram)
         return update_solution_by_moments(factor, solution, gram, rows.T @ targets, weight)
@@ -33,9 +33,9 @@ def update_solution_by_moments(factor: Factor, solution: Array, gram: Array, cro
 
     (A + a G)^-1 (M + a B) = W + (A + a G)^-1 a (B - G W).
     """
-    if factor.fallback:
+    if not isinstance(factor, Cholesky):
         rows, solve = arrays.gram_rows(gram)
         return update_solution(factor, solution, rows, solve @ cross, weight)
-    system = arrays.outer_gram(factor.half)
+    system = arrays.outer_gram(factor.lower)
     system += weight * gram
     return solution + factorise(system).solve(weight * (cross - gram @ solution))

@@ -17,11 +17,12 @@ from gramfold.errors import GramfoldError
 from gramfold.federation import Federation, Task
 from gramfold.heads import Head
 from gramfold.methods.gradient.optimizer import Optimizer
-from gramfold.methods.protocol import ClientData, Method
+from gramfold.methods.protocol import Batched, ClientData, Method, Tunable
 from gramfold.numerics import seeds
 from gramfold.numerics.arrays import Array
 from gramfold.uploads import NamedSums
 from gramfold.wire import Packet
+from gramfold.wire.record import Record
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,12 +31,32 @@ if TYPE_CHECKING:
 
 State = dict[str, Any]
 MODEL = "model/"
-"""What the shared model's tensors are called in packets and sums, before their own names."""
+"""What a model's tensors are called in uploads, before their own names."""
 LEARNING_RATES = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True)
-class Gradient(Method):
+class Model(Record, kind="gradient/model"):
+    """What the clients of a round are sent: the shared model's tensors by name, the features' `shift` and `scale` once they are
+    known, and what a method sends beside them."""
+
+    network: Mapping[str, Any]
+    labels: tuple[int | str, ...]
+    seed: int
+    round: int
+    model: Mapping[str, Array]
+    standardization: Mapping[str, Array]
+    extra: Mapping[str, Array]
+    chosen: Mapping[str, Any]
+
+    def next(self, model: Mapping[str, Array], **changes: Any) -> "Model":
+        """The next round's: weights in float32."""
+        shared = {name: part.float() for name, part in tensors(model).items()}
+        return replace(self, model=shared, round=self.round + 1, **changes)
+
+
+@dataclass(frozen=True)
+class Gradient(Batched, Tunable):
     """`model`: linear, mlp:WIDTH or cnn:WIDTH; None: what suits the data. `lr`: None sweeps a grid, `sweep_rounds` rounds each,
     on a validation part of every client's training data. `participation`: the part of the clients sampled in a round.
     `schedule`: constant, cosine, or decay:FACTOR per round. `batched`: whether clients train side by side in one computation;
@@ -93,10 +114,10 @@ class Gradient(Method):
     # --- what a method defines ---
 
     @abstractmethod
-    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Any]:
+    def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[Any]:
         """The uploads of a round, in the cohort's order."""
 
-    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+    def final(self, cohort: "Cohort", broadcast: Model) -> State:
         """The stacked weights of the clients' own models: the shared ones unless a method knows better."""
         return cohort.spread(cohort.shared)
 
@@ -122,14 +143,14 @@ class Gradient(Method):
             raise GramfoldError(f"model {spec!r} is for heart-pfl; {self.name} takes linear, mlp:WIDTH or cnn:WIDTH")
         return networks.describe(spec, task.shape or (task.inputs,), task.outputs, task.seed)
 
-    def begin(self, task: Task) -> Packet:
+    def begin(self, task: Task) -> Model:
         if task.labels is None:
             raise GramfoldError(f"{self.name} classifies; for regression use an analytic method")
         if self.standardize and self.rounds == 1 and not task.shape:
             raise GramfoldError(f"the first round of {self.name} gathers means of features; ask for more than one")
         network = self.describe(task)
         state = networks.build(network).initial
-        return Packet(named(state), {"network": network, "labels": list(task.labels), "seed": task.seed, "round": 0})
+        return Model(network, task.labels, task.seed, 0, state, {}, {}, {})
 
     def participants(self, round_number: int, names: Sequence[str], seed: int) -> Sequence[str]:
         if self.participation == 1:
@@ -138,79 +159,80 @@ class Gradient(Method):
         count = max(1, round(self.participation * len(names)))
         return [names[k] for k in np.sort(rng.choice(len(names), count, replace=False))]
 
-    def prefers_batching(self, broadcast: Packet) -> bool:
-        return self.batched if self.batched is not None else broadcast.meta["network"]["kind"] in ("linear", "mlp")
+    def prefers_batching(self, broadcast: Model) -> bool:
+        return self.batched if self.batched is not None else broadcast.network["kind"] in ("linear", "mlp")
 
-    def local(self, client: ClientData, broadcast: Packet) -> Any:
+    def local(self, client: ClientData, broadcast: Model) -> Any:
         return self.local_many([client], broadcast)[0]
 
-    def local_many(self, clients: Sequence[ClientData], broadcast: Packet) -> Sequence[Any]:
-        if self.standardize and len(broadcast.meta["network"]["shape"]) == 1 and "shift" not in broadcast.arrays:
+    def local_many(self, clients: Sequence[ClientData], broadcast: Model) -> Sequence[Any]:
+        if self._standardizing(broadcast):
             return [feature_sums(client) for client in clients]
         cohort = self._cohort(clients, broadcast)
         return _as_given(cohort, self.update(cohort, broadcast))
 
-    def check(self, upload: Any, broadcast: Packet) -> None:
+    def _standardizing(self, broadcast: Model) -> bool:
+        """Whether this round gathers what standardises the features."""
+        return self.standardize and len(broadcast.network["shape"]) == 1 and not broadcast.standardization
+
+    def check(self, upload: Any, broadcast: Model) -> None:
         if isinstance(upload, NamedSums):
-            for name, part in model_of(broadcast).items():
+            for name, part in broadcast.model.items():
                 if MODEL + name in upload and tuple(upload[MODEL + name].shape) != tuple(part.shape):
                     got, expected = tuple(upload[MODEL + name].shape), tuple(part.shape)
                     raise GramfoldError(f"the weights {name} have shape {got}, the model's {expected}")
 
-    def aggregate(self, total: Any, broadcast: Packet) -> Packet:
+    def aggregate(self, total: Any, broadcast: Model) -> Model:
         packed = total.pack()
         total = type(total).unpack(Packet(tensors(packed.arrays), packed.meta))  # over a network they come as NumPy arrays
-        if isinstance(total, NamedSums) and "squares" in total:
-            return self.told(broadcast, {**broadcast.arrays, **standardization(total)})
+        if self._standardizing(broadcast):
+            found = {name: part.float() for name, part in tensors(standardization(total)).items()}
+            return broadcast.next(broadcast.model, standardization=found)
         return self.fold(total, broadcast)
 
-    def fold(self, total: Any, broadcast: Packet) -> Packet:
+    def fold(self, total: Any, broadcast: Model) -> Model:
         """The next broadcast from the uploads' sum: the weighted mean of the models."""
-        return self.told(broadcast, named({name: total[MODEL + name] / total["n"] for name in model_of(broadcast)}))
+        return broadcast.next({name: total[MODEL + name] / total["n"] for name in broadcast.model})
 
-    def told(self, broadcast: Packet, parts: Mapping[str, Array], **meta: Any) -> Packet:
-        """The next broadcast: weights in float32, the features' shift and scale, and the number of the next round."""
-        kept = _standardization_of(broadcast)
-        parts = {name: part.float() for name, part in tensors({**kept, **parts}).items()}
-        return Packet(parts, {**broadcast.meta, "round": broadcast.meta["round"] + 1, **meta})
-
-    def personalize(self, client: ClientData, broadcast: Packet) -> Head:
+    def personalize(self, client: ClientData, broadcast: Model) -> Head:
         return self.personalize_many([client], broadcast)[0]
 
-    def personalize_many(self, clients: Sequence[ClientData], broadcast: Packet) -> Sequence[Head]:
+    def personalize_many(self, clients: Sequence[ClientData], broadcast: Model) -> Sequence[Head]:
         cohort = self._cohort(clients, broadcast)
         states = self.final(cohort, broadcast)
         heads = [self.head({name: t[k].detach() for name, t in states.items()}, broadcast) for k in range(len(cohort))]
         return _as_given(cohort, heads)
 
-    def global_head(self, broadcast: Packet) -> Head | None:
-        return self.head(model_of(broadcast), broadcast)
+    def global_head(self, broadcast: Model) -> Head | None:
+        return self.head(broadcast.model, broadcast)
 
-    def head(self, state: Mapping[str, Array], broadcast: Packet) -> Head:
+    def head(self, state: Mapping[str, Array], broadcast: Model) -> Head:
         from gramfold.heads.torch_head import TorchHead
 
-        meta = broadcast.meta
-        kept = _standardization_of(broadcast)
-        return TorchHead(labels=tuple(meta["labels"]), method=self.name, network=meta["network"], state={**state, **kept})
+        weights = {**state, **broadcast.standardization}
+        return TorchHead(labels=broadcast.labels, method=self.name, network=broadcast.network, state=weights)
 
-    def _cohort(self, clients: Sequence[ClientData], broadcast: Packet) -> "Cohort":
+    def _cohort(self, clients: Sequence[ClientData], broadcast: Model) -> "Cohort":
         from gramfold.methods.gradient.cohort import Cohort
 
-        meta, inputs = broadcast.meta, clients[0].train.inputs
+        inputs = clients[0].train.inputs
         device = str(inputs.device) if hasattr(inputs, "device") and not isinstance(inputs, np.ndarray) else "cpu"
-        kept = _standardization_of(broadcast)
-        shared = tensors({**model_of(broadcast), **kept}, device)
-        number = meta["round"]
+        shared = tensors({**broadcast.model, **broadcast.standardization}, device)
+        number = broadcast.round
         return Cohort(
-            clients, networks.build(meta["network"], device), shared,
-            batch_size=self.batch_size, lr=self.rate(number), seed=meta["seed"], stream=f"round/{number}",
+            clients, networks.build(dict(broadcast.network), device), shared,
+            batch_size=self.batch_size, lr=self.rate(number), seed=broadcast.seed, stream=f"round/{number}",
         )  # fmt: skip
 
     # --- choosing what is None ---
 
+    @property
+    def undecided(self) -> Sequence[str]:
+        return [name for name in self.grids if getattr(self, name) is None]
+
     def tune(self, federation: Federation, score: Callable[[Method, Federation], float]) -> tuple[Method, Mapping[str, Any]]:
         """Every parameter that is None, chosen on a part of the training data that the candidates do not train on."""
-        missing = [name for name in self.grids if getattr(self, name) is None]
+        missing = self.undecided
         if not missing:
             return self, {}
         held_out, chosen, best = federation.validation(), {}, 0.0
@@ -225,13 +247,8 @@ class Gradient(Method):
 
 
 def named(state: Mapping[str, Array]) -> dict[str, Array]:
-    """A model's tensors under the names they have in packets and sums."""
+    """A model's tensors under the names they have in uploads."""
     return {MODEL + name: tensor for name, tensor in state.items()}
-
-
-def model_of(broadcast: Packet) -> State:
-    """The shared model in a broadcast."""
-    return {name.removeprefix(MODEL): part for name, part in broadcast.arrays.items() if name.startswith(MODEL)}
 
 
 def head_of(state: Mapping[str, Array]) -> State:
@@ -249,10 +266,6 @@ def tensors(parts: Mapping[str, Array], device: str | None = None) -> State:
     import torch
 
     return {name: torch.as_tensor(part, device=device) for name, part in parts.items()}
-
-
-def _standardization_of(broadcast: Packet) -> dict[str, Array]:
-    return {name: part for name, part in broadcast.arrays.items() if name in ("shift", "scale")}
 
 
 def feature_sums(client: ClientData) -> NamedSums:

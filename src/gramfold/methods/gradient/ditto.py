@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gramfold.methods.gradient.base import LEARNING_RATES, State
+from gramfold.methods.gradient.base import LEARNING_RATES, Model, State
 from gramfold.methods.gradient.fedavg import FedAvg
 from gramfold.methods.gradient.fedprox import held_near
-from gramfold.wire import Packet
 
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Cohort
@@ -29,7 +28,7 @@ class Ditto(FedAvg):
 
     lam: float | None = None
 
-    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Any]:
+    def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[Any]:
         cohort.remember("personal", self._personal(cohort))
         return super().update(cohort, broadcast)
 
@@ -38,7 +37,7 @@ class Ditto(FedAvg):
         objective = held_near(self.objective(cohort), cohort.shared, self.lam or 0.0)
         return cohort.descend(objective, start, {}, epochs=self.epochs, optimizer=self.steps, purpose="personal")
 
-    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+    def final(self, cohort: "Cohort", broadcast: Model) -> State:
         """The personal models; clients never sampled train theirs from the last shared one."""
         if cohort.knows("personal").all():
             return cohort.recall("personal", cohort.spread(cohort.shared))

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gramfold.methods.gradient.base import Gradient, State, head_of, weighted
+from gramfold.methods.gradient.base import Gradient, Model, State, head_of, weighted
 from gramfold.methods.gradient.optimizer import Optimizer
-from gramfold.wire import Packet
 
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
@@ -34,12 +33,12 @@ class FedALA(Gradient):
     adapt_part: float = 0.8
     first_epochs: int = 10
 
-    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Any]:
+    def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[Any]:
         trained = self.train(cohort, self._received(cohort))
         cohort.remember("previous", head_of(trained))
         return weighted(cohort, trained)
 
-    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+    def final(self, cohort: "Cohort", broadcast: Model) -> State:
         return self._received(cohort)
 
     def _received(self, cohort: "Cohort") -> State:

@@ -7,14 +7,13 @@ client   uses the aligned base with its own head
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.gradient.base import Gradient, State, base_of, head_of, weighted
-from gramfold.wire import Packet
+from gramfold.methods.gradient.base import Gradient, Model, State, base_of, head_of, weighted
 
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
@@ -40,19 +39,19 @@ class FedAS(Gradient):
             raise GramfoldError("fedas shares a base and keeps heads private, and 'linear' has no base; use mlp:WIDTH")
         return network
 
-    def begin(self, task: Task) -> Packet:
-        told = super().begin(task)
-        return Packet({name: part for name, part in told.arrays.items() if not name.startswith("model/head.")}, told.meta)
+    def begin(self, task: Task) -> Model:
+        begun = super().begin(task)
+        return replace(begun, model=base_of(begun.model))
 
-    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Any]:
+    def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[Any]:
         trained = self.train(cohort, self._received(cohort))
         cohort.remember("own", trained)
         return weighted(cohort, base_of(trained), fisher_traces(self, cohort, trained))
 
-    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+    def final(self, cohort: "Cohort", broadcast: Model) -> State:
         return self._received(cohort)
 
-    def global_head(self, broadcast: Packet) -> Head | None:
+    def global_head(self, broadcast: Model) -> Head | None:
         return None
 
     def _received(self, cohort: "Cohort") -> State:

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gramfold.methods.gradient.base import Gradient, weighted
-from gramfold.wire import Packet
+from gramfold.methods.gradient.base import Gradient, Model, weighted
 
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Cohort
@@ -24,5 +23,5 @@ class FedAvg(Gradient):
     summary: ClassVar[str] = "one shared model, the average of locally trained ones"
     paper: ClassVar[str] = "McMahan et al., AISTATS 2017, arXiv 1602.05629"
 
-    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Any]:
+    def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[Any]:
         return weighted(cohort, self.train(cohort, cohort.spread(cohort.shared)))

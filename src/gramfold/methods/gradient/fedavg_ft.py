@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from gramfold.methods.gradient.base import Gradient, State
+from gramfold.methods.gradient.base import Gradient, Model, State
 from gramfold.methods.gradient.fedavg import FedAvg
-from gramfold.wire import Packet
 
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Cohort
@@ -20,7 +19,7 @@ class FedAvgFT(FedAvg):
 
     finetune_epochs: int = 10
 
-    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+    def final(self, cohort: "Cohort", broadcast: Model) -> State:
         return fine_tuned(self, cohort, self.finetune_epochs)
 
 

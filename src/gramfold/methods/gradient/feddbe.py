@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gramfold.methods.gradient.base import LEARNING_RATES, MODEL, Gradient, State, model_of, named, weighted
+from gramfold.methods.gradient.base import LEARNING_RATES, MODEL, Gradient, Model, State, weighted
 from gramfold.uploads import NamedSums
-from gramfold.wire import Packet
 
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
@@ -34,12 +33,12 @@ class FedDBE(Gradient):
     kappa: float | None = None
     mean_momentum: float = 0.1
 
-    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[NamedSums]:
+    def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[NamedSums]:
         import torch
 
         from gramfold.methods.gradient.cohort import cross_entropy
 
-        consensus = torch.as_tensor(broadcast["mean"], device=cohort.device) if "mean" in broadcast.arrays else None
+        consensus = torch.as_tensor(broadcast.extra["mean"], device=cohort.device) if "mean" in broadcast.extra else None
 
         def loss(state: State, extras: "Extras", batch: "Batch") -> tuple[Any, "Extras"]:
             features = cohort.net(state, batch.x, "base", train=True)
@@ -64,12 +63,11 @@ class FedDBE(Gradient):
     def _zeros(self, cohort: "Cohort") -> Any:
         return next(iter(cohort.shared.values())).new_zeros(len(cohort), cohort.net.width)
 
-    def fold(self, total: NamedSums, broadcast: Packet) -> Packet:
-        shared = {name: total[MODEL + name] / total["n"] for name in model_of(broadcast)}
-        mean = broadcast["mean"] if "mean" in broadcast.arrays else total["mean"] / total["n"]
-        return self.told(broadcast, {**named(shared), "mean": mean})
+    def fold(self, total: NamedSums, broadcast: Model) -> Model:
+        extra = broadcast.extra or {"mean": (total["mean"] / total["n"]).float()}
+        return broadcast.next({name: total[MODEL + name] / total["n"] for name in broadcast.model}, extra=extra)
 
-    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+    def final(self, cohort: "Cohort", broadcast: Model) -> State:
         """head(z + u) is the head with W u added to its bias."""
         state = cohort.spread(cohort.shared)
         offset = cohort.recall("private", {"offset": self._zeros(cohort)})["offset"]

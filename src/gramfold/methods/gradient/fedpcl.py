@@ -7,15 +7,14 @@ client   gives a sample the class of the nearest of its own prototypes
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.gradient.base import Gradient, State, base_of, tensors
+from gramfold.methods.gradient.base import Gradient, Model, State, base_of, tensors
 from gramfold.uploads import PerClient
-from gramfold.wire import Packet
 
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
@@ -38,12 +37,12 @@ class FedPCL(Gradient):
     def describe(self, task: Task) -> dict[str, Any]:
         return {**super().describe(task), "projector": self.projector}
 
-    def begin(self, task: Task) -> Packet:
-        return Packet({}, super().begin(task).meta)
+    def begin(self, task: Task) -> Model:
+        return replace(super().begin(task), model={})
 
-    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[PerClient]:
+    def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[PerClient]:
         own = cohort.recall("own", cohort.spread(base_of(cohort.net.initial)))
-        if "apart" in broadcast.arrays:
+        if "apart" in broadcast.extra:
             own = cohort.descend(self._contrast(cohort, broadcast), own, {}, epochs=self.epochs, optimizer=self.steps)
             cohort.remember("own", own)
         prototypes, counts = cohort.prototypes(own)
@@ -55,8 +54,8 @@ class FedPCL(Gradient):
             )
         return uploads
 
-    def check(self, upload: Any, broadcast: Packet) -> None:
-        classes = len(broadcast.meta["labels"])
+    def check(self, upload: Any, broadcast: Model) -> None:
+        classes = len(broadcast.labels)
         for parcel in upload.parcels.values() if isinstance(upload, PerClient) else ():
             held = parcel["classes"]
             if len(held) and not (int(held.min()) >= 0 and int(held.max()) < classes):
@@ -64,24 +63,24 @@ class FedPCL(Gradient):
             if tuple(parcel["prototypes"].shape) != (len(held), self.projector) or len(parcel["counts"]) != len(held):
                 raise GramfoldError(f"{len(held)} prototypes of {self.projector} numbers were expected")
 
-    def fold(self, total: PerClient, broadcast: Packet) -> Packet:
+    def fold(self, total: PerClient, broadcast: Model) -> Model:
         """The prototypes by client and class (zero where there is none), and their means weighted by samples."""
         parcels = total.in_order()
         some = parcels[0]["prototypes"]
-        apart = some.new_zeros(len(parcels), len(broadcast.meta["labels"]), self.projector)
+        apart = some.new_zeros(len(parcels), len(broadcast.labels), self.projector)
         counts = some.new_zeros(apart.shape[:2])
         for k, parcel in enumerate(parcels):
             apart[k, parcel["classes"]] = parcel["prototypes"]
             counts[k, parcel["classes"]] = parcel["counts"].to(some.dtype)
         mean = (apart * counts[..., None]).sum(0) / counts.sum(0).clamp(min=1)[:, None]
-        return self.told(broadcast, {"apart": apart, "mean": mean})
+        return broadcast.next({}, extra={"apart": apart.float(), "mean": mean.float()})
 
-    def _contrast(self, cohort: "Cohort", broadcast: Packet) -> Any:
+    def _contrast(self, cohort: "Cohort", broadcast: Model) -> Any:
         """Cross-entropy of the similarities to the mean prototypes, plus that to each client's, averaged over those that hold
         the sample's class."""
         import torch
 
-        told = tensors(broadcast.arrays, str(cohort.device))
+        told = tensors(broadcast.extra, str(cohort.device))
         sets = torch.cat([told["mean"][None], told["apart"]])
         held = sets.abs().sum(2) > 0
         sets = torch.nn.functional.normalize(sets, dim=2)
@@ -98,11 +97,11 @@ class FedPCL(Gradient):
 
         return loss
 
-    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+    def final(self, cohort: "Cohort", broadcast: Model) -> State:
         own = cohort.recall("own", cohort.spread(base_of(cohort.net.initial)))
         prototypes, counts = cohort.prototypes(own)
         weight = prototypes / prototypes.norm(dim=2, keepdim=True).clamp(min=1e-12) / self.tau
         return own | {"head.weight": weight, "head.bias": NEVER * (counts == 0)}
 
-    def global_head(self, broadcast: Packet) -> Head | None:
+    def global_head(self, broadcast: Model) -> Head | None:
         return None

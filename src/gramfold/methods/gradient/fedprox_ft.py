@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from gramfold.methods.gradient.base import State
+from gramfold.methods.gradient.base import Model, State
 from gramfold.methods.gradient.fedavg_ft import fine_tuned
 from gramfold.methods.gradient.fedprox import FedProx
-from gramfold.wire import Packet
 
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Cohort
@@ -21,5 +20,5 @@ class FedProxFT(FedProx):
 
     finetune_epochs: int = 10
 
-    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+    def final(self, cohort: "Cohort", broadcast: Model) -> State:
         return fine_tuned(self, cohort, self.finetune_epochs)

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gramfold.methods.gradient.base import MODEL, Gradient, State, model_of, named, tensors
+from gramfold.methods.gradient.base import MODEL, Gradient, Model, State, named, tensors
 from gramfold.uploads import NamedSums
-from gramfold.wire import Packet
 
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Cohort
@@ -34,7 +33,7 @@ class FedSelect(Gradient):
     every: int = 3
     most: float = 0.8
 
-    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[NamedSums]:
+    def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[NamedSums]:
         start, mask = self._received(cohort)
         before = {name: tensor.clone() for name, tensor in start.items()}
         trained = self.train(cohort, start)
@@ -43,7 +42,7 @@ class FedSelect(Gradient):
             shares = {name: (~mask[name][k]).to(t.dtype) * n for name, t in trained.items()}
             sums = {name: trained[name][k] * shares[name] for name in trained}
             uploads.append(NamedSums({**named(sums), **{WEIGHT + name: share for name, share in shares.items()}}))
-        if (broadcast.meta["round"] + 1) % self.every == 0:
+        if (broadcast.round + 1) % self.every == 0:
             mask = self._grown(mask, {name: (trained[name] - before[name]).abs() for name in trained})
         cohort.remember("own", trained)
         cohort.remember("mask", mask)
@@ -72,14 +71,14 @@ class FedSelect(Gradient):
         parts = torch.split(flat, [mask[name][0].numel() for name in mask], 1)
         return {name: part.reshape(mask[name].shape) for name, part in zip(mask, parts, strict=True)}
 
-    def fold(self, total: Any, broadcast: Packet) -> Packet:
+    def fold(self, total: Any, broadcast: Model) -> Model:
         import torch
 
         shared = {}
-        for name, before in tensors(model_of(broadcast), str(total[f"{MODEL}head.bias"].device)).items():
+        for name, before in tensors(broadcast.model, str(total[f"{MODEL}head.bias"].device)).items():
             weight = total[WEIGHT + name]
             shared[name] = torch.where(weight > 0, total[MODEL + name] / weight.clamp(min=1), before.to(weight.dtype))
-        return self.told(broadcast, named(shared))
+        return broadcast.next(shared)
 
-    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+    def final(self, cohort: "Cohort", broadcast: Model) -> State:
         return self._received(cohort)[0]

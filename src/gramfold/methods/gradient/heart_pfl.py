@@ -8,7 +8,7 @@ client   uses v_k
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,10 +16,9 @@ import numpy as np
 from gramfold import networks
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Task, load_npz
-from gramfold.methods.gradient.base import MODEL, Gradient, State, model_of, named, weighted
+from gramfold.methods.gradient.base import MODEL, Gradient, Model, State, named, weighted
 from gramfold.methods.gradient.fedprox import held_near
 from gramfold.uploads import NamedSums, PerClient
-from gramfold.wire import Packet
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -62,13 +61,13 @@ class HeartPFL(Gradient):
         more = {"adapters": self.adapters, "freeze": self.freeze, "pretrained": self.pretrained}
         return networks.describe(spec, task.shape, task.outputs, task.seed, **more)
 
-    def begin(self, task: Task) -> Packet:
-        told = super().begin(task)
-        return Packet({**told.arrays, **named(networks.build(told.meta["network"]).buffers)}, told.meta)
+    def begin(self, task: Task) -> Model:
+        begun = super().begin(task)
+        return replace(begun, model={**begun.model, **networks.build(dict(begun.network)).buffers})
 
     # --- the client ---
 
-    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Any]:
+    def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[Any]:
         cohort.remember("personal", self._personal(cohort))
         trained = self._descend(cohort, self.objective(cohort), cohort.spread(cohort.shared), "shared")
         if not self._distils(broadcast):
@@ -78,7 +77,7 @@ class HeartPFL(Gradient):
             for k, client in enumerate(cohort.clients)
         ]
 
-    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+    def final(self, cohort: "Cohort", broadcast: Model) -> State:
         """The personal models; clients never sampled train theirs from the last shared one."""
         import torch
 
@@ -140,10 +139,10 @@ class HeartPFL(Gradient):
 
     # --- the server ---
 
-    def _distils(self, broadcast: Packet) -> bool:
-        return self.proxy is not None and broadcast.meta["round"] < self.akt_rounds
+    def _distils(self, broadcast: Model) -> bool:
+        return self.proxy is not None and broadcast.round < self.akt_rounds
 
-    def fold(self, total: Any, broadcast: Packet) -> Packet:
+    def fold(self, total: Any, broadcast: Model) -> Model:
         if isinstance(total, NamedSums):
             return super().fold(total, broadcast)
         import torch
@@ -151,19 +150,16 @@ class HeartPFL(Gradient):
         from gramfold.methods.gradient.akt import distilled
 
         clients = [{name.removeprefix(MODEL): part for name, part in parcel.items()} for parcel in total.in_order()]
-        average = {name: torch.stack([client[name] for client in clients]).mean(0) for name in model_of(broadcast)}
+        average = {name: torch.stack([client[name] for client in clients]).mean(0) for name in broadcast.model}
         device = str(next(iter(average.values())).device)
-        net = networks.build(broadcast.meta["network"], device)
-        images, codes = (
-            torch.as_tensor(part, device=device) for part in _proxy(str(self.proxy), tuple(broadcast.meta["labels"]))
-        )
+        net = networks.build(dict(broadcast.network), device)
+        images, codes = (torch.as_tensor(part, device=device) for part in _proxy(str(self.proxy), broadcast.labels))
         # the file may be in order of class: take every other image to learn from, the rest to validate on
         shared, better = distilled(
             net, average, clients, images[::2], (images[1::2], codes[1::2]),
-            epochs=self.akt_epochs, seed=broadcast.meta["seed"] + broadcast.meta["round"],
+            epochs=self.akt_epochs, seed=broadcast.seed + broadcast.round,
         )  # fmt: skip
-        kept = broadcast.meta.get("chosen", {}).get("akt_kept", 0) + better
-        return self.told(broadcast, named(shared), chosen={"akt_kept": kept})
+        return broadcast.next(shared, chosen={"akt_kept": broadcast.chosen.get("akt_kept", 0) + better})
 
 
 @functools.lru_cache(maxsize=2)

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gramfold.methods.gradient.base import Gradient, State
-from gramfold.wire import Packet
+from gramfold.methods.gradient.base import Gradient, Model, State
 
 if TYPE_CHECKING:
     from gramfold.heads import Head
@@ -23,11 +22,11 @@ class LocalSGD(Gradient):
     rounds: int = 0
     epochs: int = 100
 
-    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Any]:
+    def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[Any]:
         return []
 
-    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+    def final(self, cohort: "Cohort", broadcast: Model) -> State:
         return self.train(cohort, cohort.spread(cohort.shared))
 
-    def global_head(self, broadcast: Packet) -> "Head | None":
+    def global_head(self, broadcast: Model) -> "Head | None":
         return None

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gramfold.methods.gradient.base import LEARNING_RATES, Gradient, State, weighted
-from gramfold.wire import Packet
+from gramfold.methods.gradient.base import LEARNING_RATES, Gradient, Model, State, weighted
 
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Batch, Cohort
@@ -30,7 +29,7 @@ class PFedMe(Gradient):
     eta: float | None = None
     inner_steps: int = 5
 
-    def update(self, cohort: "Cohort", broadcast: Packet) -> Sequence[Any]:
+    def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[Any]:
         from gramfold.methods.gradient.cohort import cut
 
         outer, personal = cohort.spread(cohort.shared), cohort.spread(cohort.shared)
@@ -55,5 +54,5 @@ class PFedMe(Gradient):
             optimizer.step(theta, held, slots, cohort.lr)
         return theta
 
-    def final(self, cohort: "Cohort", broadcast: Packet) -> State:
+    def final(self, cohort: "Cohort", broadcast: Model) -> State:
         return cohort.recall("personal", cohort.spread(cohort.shared))

@@ -1,7 +1,6 @@
 """Choosing hyper-parameters at the client from exact leave-one-out: no validation split, no test data, no extra round."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,3 @@ def choose(candidates: Iterable[Candidate], targets: Array, classification: bool
     if classification and best is not None:
         chosen["leave_one_out_accuracy"] = best[0]
     return chosen
-
-
-def is_classification(meta: Mapping[str, Any]) -> bool:
-    return meta["labels"] is not None

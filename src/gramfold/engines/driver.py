@@ -1,0 +1,143 @@
+"""The one round loop: who takes part, what is added up, what is sent, every client's own model, and the result."""
+
+import math
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gramfold import evaluation
+from gramfold.engines.deliveries import Deliveries
+from gramfold.engines.result import ClientResult, Result, Run
+from gramfold.engines.transport import PHASES, Final, Finished, Fold, Round, Transport
+from gramfold.errors import GramfoldError
+from gramfold.heads import Head
+from gramfold.methods import Method
+from gramfold.wire.record import Record
+
+
+@dataclass
+class State:
+    """Where a run stands between two rounds."""
+
+    broadcast: Record
+    round: int = 0
+    uplink: dict[str, int] = field(default_factory=dict)
+    deliveries: Deliveries = field(default_factory=Deliveries)
+    history: list[dict[str, Any]] = field(default_factory=list)
+    tuned: dict[str, Any] = field(default_factory=dict)
+    """What was chosen by trial before the first round."""
+
+
+class Driver:
+    """One run of one method over a transport."""
+
+    def __init__(self, method: Method, transport: Transport, state: State | None = None, *, evaluate_every: int = 0) -> None:
+        self.method, self.transport = method, transport
+        self.state = state if state is not None else State(self._begin())
+        self.evaluate_every = evaluate_every
+        self.fold = Fold()
+        elapsed = self.state.history[-1]["seconds"] if self.state.history else 0.0
+        self._begun = time.perf_counter() - elapsed
+
+    def _begin(self) -> Record:
+        return self.transport.at_server("aggregate", lambda: self.method.begin(self.transport.task))
+
+    @property
+    def finished(self) -> bool:
+        return self.state.round >= self.method.rounds
+
+    # --- rounds ---
+
+    def step(self) -> None:
+        """One round; the state changes at its very end."""
+        method, state, transport = self.method, self.state, self.transport
+        deliveries = state.deliveries.copy()
+        deliveries.announce(state.broadcast)
+        names = method.participants(state.round, transport.clients(), transport.task.seed)
+        keep = method.keeps_uploads and state.round == method.rounds - 1
+        request = Round(method, state.round, names, state.broadcast, keep, deliveries)
+        fold = transport.fold(request)
+        uplink = dict(state.uplink)
+        for contribution in transport.uploads(request):
+            if self._accepted(contribution, request, fold):
+                uplink |= {name: uplink.get(name, 0) + sent for name, sent in contribution.bytes.items()}
+            del contribution  # the next may be as large
+        if fold.total is None:
+            raise GramfoldError("no client sent anything")
+        size = getattr(fold.total, "dim", math.inf)
+        broadcast = transport.at_server("aggregate", lambda: method.aggregate(fold.take_total(), state.broadcast), size)
+        after = replace(state, broadcast=broadcast, round=state.round + 1, uplink=uplink, deliveries=deliveries)
+        # nothing is called between these: an interrupt finds the round over everywhere, or nowhere
+        self.fold, transport.memories, self.state = fold, transport.staged, after
+        self.state.history.append(self._entry())
+
+    def _accepted(self, contribution: Any, request: Round, fold: Fold) -> bool:
+        """Add a contribution to the sum; one from elsewhere that cannot be used costs its sender its place."""
+        if self.transport.trusted:
+            fold.add(contribution)
+            return True
+        try:
+            self.method.check(contribution.upload, request.broadcast)
+            fold.add(contribution)
+        except Exception as error:  # whatever it sent, it must not stop the others
+            reason = str(error) if isinstance(error, GramfoldError) else f"its upload cannot be read: {error!r}"
+            for name in contribution.bytes:
+                self.transport.exclude(name, reason)
+            return False
+        return True
+
+    def _entry(self) -> dict[str, Any]:
+        """The round's line in the history. Testing the clients in between is for the report only, and takes no time in it."""
+        state = self.state
+        entry: dict[str, Any] = {
+            "round": state.round,
+            "seconds": time.perf_counter() - self._begun,
+            "uplink_bytes": sum(state.uplink.values()),
+            "downlink_bytes": sum(state.deliveries.bytes.values()),
+        }
+        due = self.method.has_round_models and self.evaluate_every and state.round % self.evaluate_every == 0
+        if due and not self.finished:
+            paused = time.perf_counter()
+            tested = [done.scored.accuracy for done in self.transport.heads(self._final(None, False, Deliveries()))]
+            entry["mean_accuracy"] = evaluation.mean([value for value in tested if value is not None])
+            self._begun += time.perf_counter() - paused
+        return entry
+
+    # --- every client's own model ---
+
+    def _final(self, shared: Head | None, keep_heads: bool, deliveries: Deliveries) -> Final:
+        method, broadcast, fold = self.method, self.state.broadcast, self.fold
+        answers = fold.contributed if method.keeps_uploads else frozenset()
+
+        def reply(client: str) -> Record:
+            return method.reply(fold.upload_of(client), broadcast) if client in answers else broadcast
+
+        deliveries.announce(broadcast)
+        return Final(
+            method, self.transport.clients(), broadcast, reply, fold.contributed, shared, keep_heads, deliveries
+        )  # fmt: skip
+
+    def _client_result(self, done: Finished) -> ClientResult:
+        sent, received = self.state.uplink.get(done.name, 0), self.state.deliveries.bytes.get(done.name, 0)
+        return ClientResult(done.name, done.train, done.scored, done.shared, sent, received, done.chosen)
+
+    def result(self, given: Method, keep_heads: bool = True) -> Result:
+        """What a finished run gives back; `given` is the method before anything was chosen by trial."""
+        method, state, transport = self.method, self.state, self.transport
+        shared = method.global_head(state.broadcast)
+        done: dict[str, Finished] = {}
+        for finished in transport.heads(self._final(shared, keep_heads, state.deliveries)):
+            done[finished.name] = finished
+        names = [name for name in transport.clients() if name in done]
+        return Result(
+            method=method.name,
+            parameters=given.parameters(),
+            rounds=method.rounds,
+            clients={name: self._client_result(done[name]) for name in names},
+            heads={name: head for name in names if (head := done[name].head) is not None},
+            global_head=shared,
+            seconds={phase: transport.seconds.get(phase, 0.0) for phase in PHASES},
+            run=Run(method, transport.task, state.broadcast),
+            chosen={**state.tuned, **method.chosen(state.broadcast)},
+            history=state.history,
+        ).with_final_figures()

@@ -1,0 +1,102 @@
+"""Methods by name: gramfold's own, those that installed packages offer, and any class in anybody's module.
+
+A package offers a method by an entry point of the group "gramfold.methods"; without one it is named "package.module:Class".
+"""
+
+import dataclasses
+import importlib
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from gramfold.errors import GramfoldError
+from gramfold.features import FeatureMap
+from gramfold.methods.protocol import Method
+
+GROUP = "gramfold.methods"
+_OWN: dict[str, type[Method]] = {}
+
+
+def register(methods: Mapping[str, type[Method]]) -> None:
+    """Make methods known by their names."""
+    _OWN.update(methods)
+
+
+def known_methods() -> dict[str, str]:
+    """The names of all methods that need no module path, with where each comes from."""
+    return dict.fromkeys(_OWN, "gramfold") | {entry.name: entry.value for entry in entry_points(group=GROUP)}
+
+
+def find_method(spec: str) -> type[Method]:
+    """The class of a method: by name, or as package.module:Class."""
+    if spec in _OWN:
+        return _OWN[spec]
+    offered = {entry.name: entry.value for entry in entry_points(group=GROUP)}
+    place = offered.get(spec, spec)
+    module, colon, name = place.partition(":")
+    if not colon:
+        known = ", ".join([*_OWN, *offered])
+        raise GramfoldError(f"unknown method {spec!r}; known: {known}; or write package.module:Class")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise GramfoldError(f"cannot import method {spec!r}: {error}") from None
+    if not (isinstance(found, type) and issubclass(found, Method) and dataclasses.is_dataclass(found)):
+        raise GramfoldError(f"{spec!r} is no method: it must be a dataclass that derives from gramfold.methods.Method")
+    return found
+
+
+def spec_of(method: Method) -> str:
+    """How a method is named so that `find_method` finds it, also on another machine where its package is installed.
+
+    >>> from gramfold.methods import AFL
+    >>> spec_of(AFL())
+    'afl'
+    """
+    kind = type(method)
+    if _OWN.get(kind.name) is kind:
+        return kind.name
+    place = f"{kind.__module__}:{kind.__qualname__}"
+    return next((entry.name for entry in entry_points(group=GROUP) if entry.value == place), place)
+
+
+def make_method(name: str, **parameters: Any) -> Method:
+    """The method of that name, its parameters checked.
+
+    >>> make_method("afl", beta=1.0)
+    AFL(features='bias+linear', beta=1.0)
+    """
+    kind = find_method(name)
+    types = get_type_hints(kind)
+    known = {field.name: types[field.name] for field in dataclasses.fields(kind)}
+    given = {}
+    for key, value in parameters.items():
+        if key not in known:
+            raise GramfoldError(f"method {name!r} has no parameter {key}; it has: {', '.join(known)}")
+        given[key] = tuple(value) if isinstance(value, list) else value
+        if isinstance(value, dict):  # a feature map, as `parameters()` describes it
+            given[key] = FeatureMap.from_description(value)
+        if not _fits(given[key], known[key]):
+            raise GramfoldError(f"{name}'s {key} must be {_in_words(known[key])}, got {value!r}")
+    return kind(**given)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of an annotated type; whole numbers are numbers, True and False are not."""
+    if get_origin(kind) in (Union, UnionType):
+        return any(_fits(value, option) for option in get_args(kind))
+    if get_origin(kind) is tuple:
+        return isinstance(value, tuple) and len(value) == len(get_args(kind)) and all(map(_fits, value, get_args(kind)))
+    if kind in (float, int):
+        return isinstance(value, (int, float) if kind is float else int) and not isinstance(value, bool)
+    return isinstance(value, kind if isinstance(kind, type) else object)
+
+
+def _in_words(kind: Any) -> str:
+    if get_origin(kind) in (Union, UnionType):
+        return " or ".join(_in_words(option) for option in get_args(kind))
+    if get_origin(kind) is tuple:
+        return f"a list of {len(get_args(kind))} numbers"
+    words = {float: "a number", int: "a whole number", str: "a text", bool: "true or false", type(None): "none"}
+    return words.get(kind, getattr(kind, "__name__", str(kind)))

@@ -1,0 +1,116 @@
+"""Typed values that travel: a frozen dataclass of arrays, maps, other records and plain values, as a packet and back.
+
+Every field is written under an explicit tag, so a reader never guesses. Arrays are not copied: what a state carries over from
+the one before stays the same object, by which an engine knows what a client already has.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from gramfold.errors import GramfoldError
+from gramfold.numerics.arrays import Array
+from gramfold.wire.packet import Packet
+
+RESTORE: dict[str, Callable[[Mapping[str, Any], Mapping[str, Array], str], Any]] = {}
+"""How a map comes back from its description, its arrays and its fingerprint; the features register themselves here."""
+
+
+class Record:
+    """Base of dataclasses that travel, registered under an explicit kind: `class Ridge(Record, kind="ridge")`."""
+
+    kinds: ClassVar[dict[str, type["Record"]]] = {}
+    kind: ClassVar[str] = ""
+    triangular: ClassVar[frozenset[str]] = frozenset()
+    """Fields that are lower triangles; they travel packed."""
+
+    def __init_subclass__(cls, kind: str = "", triangular: str = "") -> None:
+        if kind:
+            cls.kind = kind
+            Record.kinds[kind] = cls
+        if triangular:
+            cls.triangular = frozenset({triangular})
+
+    def pack(self) -> Packet:
+        writer = _Writer()
+        meta = writer.write(self, "")
+        return Packet(writer.arrays, meta, frozenset(writer.triangular))
+
+    @classmethod
+    def unpack(cls, packet: Packet) -> Self:
+        """The record in a packet; raises unless it is one of this class."""
+        try:
+            value = _read(packet.meta, packet.arrays)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise GramfoldError(f"not a readable state: {error!r}") from None
+        if not isinstance(value, cls):
+            raise GramfoldError(f"expected {cls.__name__}, got {type(value).__name__}")
+        return value
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.arrays: dict[str, Array] = {}
+        self.triangular: set[str] = set()
+
+    def write(self, value: Any, place: str) -> Any:
+        """`value` under its tag, its arrays put aside under names that begin with `place`."""
+        if isinstance(value, Record):
+            fields = dataclasses.fields(value)  # type: ignore[arg-type]
+            self.triangular |= {_under(place, name) for name in value.triangular}
+            parts = {f.name: self.write(getattr(value, f.name), _under(place, f.name)) for f in fields}
+            return {"record": value.kind, "fields": parts}
+        if hasattr(value, "fingerprint") and hasattr(value, "description"):
+            self.arrays |= {_under(place, name): array for name, array in value.arrays.items()}
+            return {
+                "map": value.description, "fingerprint": value.fingerprint, "place": place, "arrays": list(value.arrays),
+            }  # fmt: skip
+        if isinstance(value, np.generic):
+            return {"value": value.item()}
+        if hasattr(value, "dtype"):
+            self.arrays[place] = value
+            return {"array": place}
+        if _is_plain(value):
+            return {"tuple": list(value)} if isinstance(value, tuple) else {"value": value}
+        if isinstance(value, Mapping):
+            return {"mapping": {key: self.write(part, f"{place}/{key}") for key, part in value.items()}}
+        if isinstance(value, list | tuple):
+            return {"items": [self.write(part, f"{place}/{i}") for i, part in enumerate(value)]}
+        raise GramfoldError(f"{place or 'a state'} cannot travel: it holds a {type(value).__name__}")
+
+
+def _read(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
+    if "record" in told:
+        kind = Record.kinds[told["record"]]
+        return kind(**{name: _read(part, arrays) for name, part in told["fields"].items()})
+    if "map" in told:
+        parts = {name: arrays[_under(told["place"], name)] for name in told["arrays"]}
+        return RESTORE["map"](told["map"], parts, told["fingerprint"])
+    if "array" in told:
+        return arrays[told["array"]]
+    if "mapping" in told:
+        return {key: _read(part, arrays) for key, part in told["mapping"].items()}
+    if "items" in told:
+        return [_read(part, arrays) for part in told["items"]]
+    return tuple(told["tuple"]) if "tuple" in told else told["value"]
+
+
+def _under(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is JSON as it stands."""
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and _is_plain(part) for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return all(_is_plain(part) and not isinstance(part, tuple) for part in value)
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON would give it back."""
+    return json.loads(json.dumps(value))
