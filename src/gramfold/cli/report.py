@@ -1,12 +1,12 @@
 """`gramfold report`: the page again, from a result.json."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gramfold import wire
+from gramfold.engines.folder import REPORT, read_page
 from gramfold.errors import GramfoldError
 from gramfold.report import render_page
 
@@ -16,11 +16,11 @@ def report(
     out: Annotated[Path | None, typer.Option(help="Where to write the page; beside the result if not given.")] = None,
 ) -> None:
     """Write report.html from a result.json."""
-    source = result / "result.json" if result.is_dir() else result
-    target = out or source.with_name("report.html")
+    content = read_page(result)
+    target = out or (result / REPORT if result.is_dir() else result.with_name(REPORT))
     try:
-        page = render_page(json.loads(wire.read(source)))
+        page = render_page(content)
     except (ValueError, KeyError, TypeError):
-        raise GramfoldError(f"{source} is not a result of gramfold run") from None
+        raise GramfoldError(f"{result} is not a result of gramfold run") from None
     wire.write_atomically(target, page.encode())
     typer.echo(f"wrote {target}")

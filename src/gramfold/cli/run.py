@@ -10,16 +10,16 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-import gramfold
 from gramfold import wire
 from gramfold.cli.progress import show_progress
-from gramfold.engines import ENGINES, open_engine
+from gramfold.engines import ENGINES, Result, open_engine
+from gramfold.engines.folder import REPORT, RESULT, make_folder, page, write_page
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Federation, load_dataset
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
-from gramfold.report import render_page, result_table
+from gramfold.report import result_table
 
-OUTPUTS = ("result.json", "report.html")
+OUTPUTS = (RESULT, REPORT)
 GROUPS = {"all": (*ANALYTIC, *ON_IMAGES), "gradient": GRADIENT}
 
 
@@ -66,33 +66,24 @@ def run(
     chosen = _able(chosen, dataset, is_group=methods in GROUPS)
     small = "drop" if drop_small else "error"
     federation = Federation.from_dataset(dataset, clients, partition, test, seed, min_size=min_size, small=small)
-    result: dict[str, Any] = {
-        "gramfold": gramfold.__version__,
-        "seed": seed,
-        "engine": engine,
-        "device": device,
-        **federation.description,
-        "methods": [],
-    }
+    results: list[Result] = []
     options: dict[str, Any] = {"device": device, "checkpoint": checkpoint, "evaluate_every": evaluate_every}
     with open_engine(engine, federation, **options) as run_method, show_progress(len(chosen)) as progress:
         for method in chosen:
             with progress.method(method.name) as report_progress:
                 outcome = run_method(method, progress=report_progress, keep_heads=heads is not None)
-            result["methods"].append(outcome.to_dict())
+            results.append(outcome)
             for name, head in outcome.heads.items():
                 folder = heads / method.name  # type: ignore[operator]
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder)
                 head.save(folder / f"{wire.file_name(name)}.safetensors")
-    text = json.dumps(result, indent=1, allow_nan=False)
-    _make_folder(out)
-    wire.write_atomically(out / "result.json", text.encode())
-    wire.write_atomically(out / "report.html", render_page(result).encode())
+    content = page(results, seed=seed, engine=engine, device=device, **federation.description)
+    write_page(out, content)
     if as_json:
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
         return
     console = Console() if sys.stdout.isatty() else Console(width=150)
-    console.print(result_table(result))
+    console.print(result_table(content))
     console.print(f"The page: {out / 'report.html'}    The figures: {out / 'result.json'}", highlight=False, soft_wrap=True)
 
 
@@ -108,7 +99,7 @@ def _methods(names: str, features: str | None, settings: Sequence[str]) -> list[
         parameters |= {name: {"features": features} for name in listed if METHODS.get(name) in ANALYTIC}
     for setting in settings:
         left, equals, value = setting.partition("=")
-        name, dot, key = left.partition(".")
+        name, dot, key = left.rpartition(".")
         if not (equals and dot and key):
             raise GramfoldError(f"cannot read --set {setting!r}; write METHOD.NAME=VALUE, such as apfl.lam=0.5")
         if name not in parameters:
@@ -148,10 +139,3 @@ def _check_outputs(folder: Path, ours: Sequence[str]) -> None:
     parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not os.access(parent, os.W_OK):
         raise GramfoldError(f"cannot write to {parent}; choose another folder")
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise GramfoldError(f"cannot make {folder}: {error.strerror}") from None

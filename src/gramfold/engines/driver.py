@@ -53,6 +53,7 @@ class Driver:
         method, state, transport = self.method, self.state, self.transport
         deliveries = state.deliveries.copy()
         deliveries.announce(state.broadcast)
+        transport.prepare(state.round)
         names = method.participants(state.round, transport.clients(), transport.task.seed)
         keep = method.keeps_uploads and state.round == method.rounds - 1
         request = Round(method, state.round, names, state.broadcast, keep, deliveries)
@@ -124,11 +125,11 @@ class Driver:
     def result(self, given: Method, keep_heads: bool = True) -> Result:
         """What a finished run gives back; `given` is the method before anything was chosen by trial."""
         method, state, transport = self.method, self.state, self.transport
-        shared = method.global_head(state.broadcast)
+        shared, order = method.global_head(state.broadcast), transport.clients()
         done: dict[str, Finished] = {}
         for finished in transport.heads(self._final(shared, keep_heads, state.deliveries)):
             done[finished.name] = finished
-        names = [name for name in transport.clients() if name in done]
+        names = [name for name in order if name in done]
         return Result(
             method=method.name,
             parameters=given.parameters(),

@@ -121,6 +121,9 @@ class Transport(ABC):
     def clients(self) -> Sequence[str]:
         """Who can be asked now."""
 
+    def prepare(self, number: int) -> None:  # noqa: B027
+        """A round is about to begin: who is there may change."""
+
     def fold(self, round_: Round) -> Fold:
         """Where the uploads of a round are added up."""
         return Fold()

@@ -9,7 +9,7 @@ from typing import Any
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
-from gramfold.methods import Method, make_method
+from gramfold.methods import Method, Tunable, make_method
 from gramfold.remote.tasks import task_from_json
 
 
@@ -42,10 +42,10 @@ class Settings:
         except ValueError as error:
             raise GramfoldError(f"cannot read the run's configuration: {error}") from None
         method = make_method(str(config.get("method", "pace")), **parameters)
-        unset = [name for name in getattr(method, "grids", {}) if getattr(method, name) is None]
+        unset = method.undecided if isinstance(method, Tunable) else ()
         if unset:
             raise GramfoldError(
-                f"{method.name} would choose {unset[0]} by trial on everybody's data, which no server has; "
+                f"{method.name} would choose {unset[0]} by trial on all clients' data, which no server has; "
                 f"give it, by --set {method.name}.{unset[0]}=... or in its configuration: parameters = '{{\"{unset[0]}\": ...}}'"
             )
         task = task_from_json(str(config["task"])) if config.get("task") else None

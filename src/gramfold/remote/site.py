@@ -2,7 +2,7 @@
 
     STATE/METHOD/head.safetensors                  the site's head, for `gramfold.load_head`
     STATE/METHOD/SESSION/memory.safetensors        what the method remembers between messages
-    STATE/METHOD/SESSION/told.safetensors          arrays that came before and do not travel again
+    STATE/METHOD/SESSION/received.safetensors      arrays that came before and do not travel again
     STATE/METHOD/SESSION/upload-ID.safetensors     the moments that it sent
 
 Every file is written all or nothing. A session is one method with its parameters on one task; the site works out its name
@@ -28,24 +28,22 @@ from gramfold.evaluation import score_head
 from gramfold.federation import Client, Samples, Task, load_npz
 from gramfold.federation.datasets import encode
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
-from gramfold.heads import Head
 from gramfold.methods import ClientData, Method, make_method
-from gramfold.methods.analytic import FOLDED
 from gramfold.numerics.arrays import Array, to_numpy
+from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
 from gramfold.remote.tasks import session_of, task_from_json
 from gramfold.version import __version__
-from gramfold.wire import Packet
+from gramfold.wire import Packet, file_name
+from gramfold.wire.record import Record
 
 HELD_OUT = 0.25
 """The part of a site's samples to test on, where its data has no split of its own."""
-BROADCAST, UPLOAD, REPLACED = "broadcast", "upload", "replaced"
-"""What the packets of a message are called."""
 Answer = tuple[dict[str, Any], dict[str, Packet]]
 
 
 def head_file(state: str | Path, method: str) -> Path:
     """Where a site keeps its head for a method."""
-    return Path(state) / method / "head.safetensors"
+    return Path(state) / file_name(method) / "head.safetensors"
 
 
 class Site:
@@ -55,22 +53,23 @@ class Site:
         self.config = config
         self.name = str(config.get("name", "")).strip()
 
-    def answer(self, kind: str, read: Callable[[], Answer]) -> Answer:
+    def answer(self, kind: str, read: Callable[[], Message]) -> Message:
         """The answer to a message, read here; whatever goes wrong is one line in it, with the site's name."""
         mine, begun = {"site": self.name, "gramfold": __version__}, time.monotonic()
         try:
             if not self.name:
                 raise GramfoldError("this node's configuration gives no `name`; add one, different at every site")
-            header, packets = read()
+            message = read()
+            header, packets = message.header, message.packets
             if header.get("gramfold") != __version__:
                 theirs = header.get("gramfold")
                 raise GramfoldError(f"the server runs gramfold {theirs}, this site {__version__}; install the same")
-            told, parts = getattr(self, f"_{kind}")(header, packets)
+            reply, parts = getattr(self, f"_{kind}")(header, packets)
         except GramfoldError as error:
-            return {**mine, "error": one_line(str(error))}, {}
+            return Message({**mine, "error": one_line(str(error))})
         except Exception as error:
-            return {**mine, "error": one_line(f"{type(error).__name__}: {error}")}, {}
-        return {**mine, **told, "seconds": time.monotonic() - begun}, parts
+            return Message({**mine, "error": one_line(f"{type(error).__name__}: {error}")})
+        return Message({**mine, **reply, "seconds": time.monotonic() - begun}, parts)
 
     # --- its data ---
 
@@ -108,7 +107,7 @@ class Site:
         """Its upload; nothing but its name where the server has counted it already."""
         work = self._work(header, packets)
         train = work.client.train()
-        name = _upload_id(self.name, work.session, work.run, header["round"], train)
+        name = _upload_id(self.name, work.folder.name, work.run, header["round"], train)
         counted = [entry for entry in header.get("counted", ()) if isinstance(entry, str)]
         if name in counted and work.memory_of == name:
             return {"upload": name, "counted": True}, {}
@@ -131,11 +130,10 @@ class Site:
         work = self._work(header, packets)
         train, test = work.client.train(), work.client.test()
         # to be honest about its own samples a method must know whether they are in the sum
-        folded = header.get("upload") == work.memory_of or FOLDED not in work.memory
-        data = ClientData(self.name, train, dict(work.memory) if folded else {})
-        head = work.method.personalize(data, work.broadcast)
+        contributed = bool(work.memory_of) and header.get("upload") == work.memory_of
+        head = work.method.personalize(ClientData(self.name, train, dict(work.memory), contributed), work.broadcast)
         head.save(head_file(work.state, work.method.name))
-        shared = _shared_head(work.method, work.broadcast)
+        shared = work.method.global_head(work.broadcast)
         return {
             "train": train.n,
             "scored": score_head(head, test).to_dict(),
@@ -147,10 +145,18 @@ class Site:
         state = self.config.get("state-dir")
         if not state:
             raise GramfoldError("this node's configuration gives no `state-dir`, where the site keeps its head")
-        method, task = make_method(header["method"], **header["parameters"]), task_from_json(header["task"])
-        return _Work(
-            method, Path(str(state)), session_of(method, task), str(header["run"]), self.client(task), packets[BROADCAST]
-        )
+        method, task = self._method(header), task_from_json(header["task"])
+        folder = Path(str(state)) / file_name(method.name) / session_of(method, task)
+        return _Work(method, Path(str(state)), folder, str(header["run"]), self.client(task), packets[BROADCAST])
+
+    def _method(self, header: Mapping[str, Any]) -> Method:
+        """The method of a message. One that is named by its module is imported only where this site's
+        configuration lists it (or `*`)."""
+        spec = str(header["method"])
+        allowed = {name.strip() for name in str(self.config.get("methods", "")).split(",")}
+        if ":" in spec and not allowed & {spec, "*"}:
+            raise GramfoldError(f"this site does not allow method {spec!r}; add it to `methods` in its configuration")
+        return make_method(spec, **header["parameters"])
 
 
 @dataclass
@@ -159,13 +165,15 @@ class _Work:
 
     method: Method
     state: Path
-    session: str
+    folder: Path
+    """What this session left on disk."""
     run: str
     client: Client
-    broadcast: Packet
+    packet: Packet
     memory: dict[str, Array] = field(default_factory=dict)
     memory_of: str = ""
     """The upload that the memory belongs to."""
+    broadcast: Record = field(init=False)
 
     def __post_init__(self) -> None:
         try:
@@ -176,14 +184,10 @@ class _Work:
         if remembered is not None:
             self.memory, self.memory_of = dict(remembered.arrays), str(remembered.meta["upload"])
         if self.method.rounds > 1:
-            told = self._load("told")
-            earlier = dict(told.arrays) if told is not None else {}
-            self.broadcast = self.broadcast.completed(earlier)
-            self._save("told", {**earlier, **self.broadcast.arrays})
-
-    @property
-    def folder(self) -> Path:
-        return self.state / self.method.name / self.session
+            received = self._load("received")
+            self.packet = self.packet.completed(received.arrays if received is not None else {})
+            self._save("received", self.packet.arrays)
+        self.broadcast = Record.unpack(self.packet)
 
     def remember(self, upload: str, memory: Mapping[str, Array]) -> None:
         self._save("memory", memory, upload=upload)
@@ -211,20 +215,6 @@ class _Work:
 
     def _save(self, what: str, arrays: Mapping[str, Array], **meta: Any) -> None:
         wire.write_atomically(self.folder / f"{what}.safetensors", Packet(arrays, {"run": self.run, **meta}).to_bytes())
-
-
-def one_line(text: str) -> str:
-    """An error as one line of bounded length."""
-    line = " ".join(text.split()) or "no reason given"
-    return line if len(line) <= 300 else line[:297] + "..."
-
-
-def _shared_head(method: Method, broadcast: Packet) -> Head | None:
-    """The shared model, where what this site was told holds it."""
-    try:
-        return method.global_head(broadcast)
-    except KeyError:
-        return None
 
 
 def _upload_id(name: str, session: str, run: str, round_number: int, train: Samples) -> str:

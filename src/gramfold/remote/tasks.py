@@ -8,7 +8,7 @@ from typing import Any
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
-from gramfold.methods import Method
+from gramfold.methods import Method, spec_of
 
 
 def task_to_json(task: Task) -> str:
@@ -76,7 +76,7 @@ def _agreed_labels(told: Mapping[str, Mapping[str, Any]]) -> tuple[int | str, ..
 
 def session_of(method: Method, task: Task) -> str:
     """Equal for runs that may share folded uploads: the same method, parameters and task."""
-    told = [method.name, dict(method.parameters()), json.loads(task_to_json(task))]
+    told = [spec_of(method), dict(method.parameters()), json.loads(task_to_json(task))]
     return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 

@@ -1,7 +1,7 @@
 """On a real network: sites are Flower SuperNodes, and this package is the only place that imports flwr.
 
-server_app -> coordinator -> exchange      at the server: phases, policies; messages out, answers in one by one
-client_app -> site                         at a site: its data, its memory, its head, all on its own disk
+server_app -> remote.run -> exchange       at the server: one run; messages out, answers in one by one
+client_app -> remote.site                  at a site: its data, its memory, its head, all on its own disk
 records                                    between them: a header and packets as Flower records
 """
 

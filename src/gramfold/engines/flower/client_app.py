@@ -12,9 +12,8 @@ app = ClientApp()
 
 
 def _answer(kind: str, message: Message, context: Context) -> Message:
-    told, parts = Site(context.node_config).answer(kind, lambda: records.read(message.content))
-    content = records.content(told, *(records.packet_records(name, packet) for name, packet in parts.items()))
-    return Message(content, reply_to=message)
+    answer = Site(context.node_config).answer(kind, lambda: records.read(message.content))
+    return Message(records.LaidOut().content(answer), reply_to=message)
 
 
 @app.query("task")

@@ -2,38 +2,35 @@
 
 import itertools
 import json
-import re
 import shutil
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from gramfold import wire
 from gramfold.deploy.template import write_app
 from gramfold.deploy.toml import Value
+from gramfold.engines.events import Event, Progress
 from gramfold.engines.flower.network import Network, Site
-from gramfold.engines.result import ClientResult, Result, Run
-from gramfold.engines.workers import Progress
+from gramfold.engines.folder import load_run
+from gramfold.engines.result import ClientResult, Result
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
-from gramfold.federation import Federation
-from gramfold.heads import Head, load_head
-from gramfold.methods import Method
+from gramfold.federation import Client, Federation
+from gramfold.heads import load_head
+from gramfold.methods import Method, spec_of
 from gramfold.remote import samples
+from gramfold.remote.run import ERROR, EVENTS
 from gramfold.remote.settings import Settings
 from gramfold.remote.site import head_file
 from gramfold.remote.tasks import task_to_json
-from gramfold.wire import Packet
 
 MAX_SITES = 16
 """A site is two processes, and a third while it works; more of them belong on more machines."""
 DEADLINE_SECONDS = 900.0
-PHASES = {"query": "local", "train": "round", "evaluate": "personalize"}
-_ANSWERED = re.compile(r"gramfold: (?P<phase>query|train|evaluate): .* answered, .* \((?P<done>\d+) of (?P<all>\d+)\)")
 
 
 class FlowerRuns:
@@ -47,7 +44,7 @@ class FlowerRuns:
     def __call__(self, method: Method, *, progress: Progress | None = None, keep_heads: bool = True) -> Result:
         out = self.folder / "out" / str(next(self._numbers))
         config: dict[str, Value] = {
-            "method": method.name,
+            "method": spec_of(method),
             "parameters": json.dumps(dict(method.parameters())),
             "task": task_to_json(self.federation.task),
             "seed": self.federation.task.seed,
@@ -58,13 +55,13 @@ class FlowerRuns:
         Settings.read(config)  # what the server would refuse is refused before anything starts
         network = self.start(progress)
         try:
-            network.run(self.folder / "app", config, show=partial(_report, progress))
+            network.run(self.folder / "app", config, watch=_EventReader(out / EVENTS, progress))
         except GramfoldError:
-            told = out / "error.txt"
-            if told.exists():
-                raise GramfoldError(told.read_text().strip()) from None
+            reason = out / ERROR
+            if reason.exists():
+                raise GramfoldError(reason.read_text().strip()) from None
             raise
-        return self._result(method, network, out, keep_heads)
+        return self._with_heads(load_run(out), network, keep_heads)
 
     def start(self, progress: Progress | None = None) -> Network:
         """The network, which is up after this."""
@@ -75,41 +72,37 @@ class FlowerRuns:
                 self._network = self._ending.enter_context(network)
             return self._network
 
-    def _result(self, method: Method, network: Network, out: Path, keep_heads: bool) -> Result:
-        """The sites' heads from where they keep them, tested here; the rest as the server wrote it down."""
-        entry: dict[str, Any] = json.loads(wire.read(out / "result.json"))["methods"][0]
-        told = {client["name"]: client for client in entry["clients"]}
-        shared = load_head(out / "shared.safetensors") if (out / "shared.safetensors").exists() else None
-        clients: dict[str, ClientResult] = {}
-        heads: dict[str, Head] = {}
-        for client in self.federation:
-            mine, test = told[client.name], client.test()
-            head = load_head(head_file(network.state(client.name), method.name))
-            clients[client.name] = ClientResult(
-                client.name, mine["train"], score_head(head, test), None if shared is None else score_head(shared, test),
-                mine["uplink_bytes"], mine["downlink_bytes"], mine["chosen"],
-            )  # fmt: skip
-            if keep_heads:
-                heads[client.name] = head
-        broadcast = Packet.from_bytes(wire.read(out / "broadcast.safetensors"))
-        return Result(
-            method=method.name,
-            parameters=method.parameters(),
-            rounds=method.rounds,
-            clients=clients,
-            heads=heads,
-            global_head=shared,
-            seconds=entry["seconds"],
-            run=Run(method, self.federation.task, broadcast),
-            chosen=entry["chosen"],
-            history=entry["history"],
-        )
+    def _with_heads(self, result: Result, network: Network, keep_heads: bool) -> Result:
+        """The result with the sites' heads, from where they keep them."""
+
+        def tested(client: Client) -> ClientResult:
+            """A site that is sent its head alone could not test the shared one; here that can be done."""
+            mine = result.clients[client.name]
+            if result.global_head is None or mine.shared is not None:
+                return mine
+            return replace(mine, shared=score_head(result.global_head, client.test()))
+
+        clients = {client.name: tested(client) for client in self.federation}
+        names = clients if keep_heads else ()
+        heads = {name: load_head(head_file(network.state(name), result.method)) for name in names}
+        return replace(result, clients=clients, heads=heads)
 
 
-def _report(progress: Progress | None, line: str) -> None:
-    """Progress, from a line of the server's log."""
-    if progress and (told := _ANSWERED.search(line)):
-        progress(PHASES[told["phase"]], int(told["done"]), int(told["all"]))
+class _EventReader:
+    """Hands on the events that a server process has written since the last look."""
+
+    def __init__(self, path: Path, progress: Progress | None) -> None:
+        self.path, self.progress, self._read = path, progress, 0
+
+    def __call__(self) -> None:
+        if self.progress is None or not self.path.exists():
+            return
+        lines = self.path.read_text().split("\n")[:-1]  # the last may be half a line
+        for line in lines[self._read :]:
+            event = Event.from_json(line)
+            if not event.problem:
+                self.progress(event)
+        self._read = len(lines)
 
 
 @contextmanager
@@ -135,10 +128,10 @@ def check_sites(federation: Federation) -> None:
 
 
 def sites_of(federation: Federation, folder: Path) -> list[Site]:
-    """Every client's samples in a file of its own, and the site that will read it."""
+    """Every client's samples in a file of its own, and the site that will read it; it allows any method."""
     sites = []
     for client in federation:
         path = folder / "data" / f"{wire.file_name(client.name)}.npz"
         samples.save(path, client, federation.task)
-        sites.append(Site(client.name, {"loader": samples.LOADER, "samples": str(path)}))
+        sites.append(Site(client.name, {"loader": samples.LOADER, "samples": str(path), "methods": "*"}))
     return sites

@@ -13,10 +13,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from functools import partial
 
-from flwr.app import Message, RecordDict
+from flwr.app import Message as FlowerMessage
 from flwr.serverapp import Grid
+
+from gramfold.engines.flower import records
+from gramfold.remote.messages import Arrival, Asked, Message
 
 POLL = 0.1, 2.0
 """The least and most seconds between two looks for the same answer; in between, a tenth of what it has taken so far."""
@@ -26,34 +29,7 @@ PATIENCE = 0.1, 60.0
 """A pull that takes longer than this part of the deadline, or these seconds, no longer holds up the next."""
 
 
-@dataclass
-class Asked:
-    """A message that is out."""
-
-    node: int
-    kind: str
-    message_id: str
-    sent: float
-    look_at: float = 0.0
-
-
-@dataclass
-class Arrival:
-    """An answer, or why there is none."""
-
-    asked: Asked
-    content: RecordDict | None
-    error: str = ""
-    late: bool = False
-    """Whether it belongs to a phase that has gone on without it."""
-    handled: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.asked.sent
-
-
-class Exchange:
+class FlowerExchange:
     """All traffic of one run over a grid."""
 
     def __init__(self, grid: Grid, deadline: float) -> None:
@@ -78,11 +54,12 @@ class Exchange:
                 return found
             time.sleep(min(1.0, self.deadline))
 
-    def ask(self, kind: str, contents: Iterable[tuple[int, RecordDict]]) -> Iterator[Arrival]:
+    def ask(self, kind: str, messages: Iterable[tuple[int, Message]]) -> Iterator[Arrival]:
         """Send, and yield what comes until all have answered or the deadline is over; then those who have not."""
         waiting: dict[str, Asked] = {}
-        for node, content in contents:
-            ids = list(self.grid.push_messages([Message(content, node, kind)]))
+        laid_out = records.LaidOut()
+        for node, message in messages:
+            ids = list(self.grid.push_messages([FlowerMessage(laid_out.content(message), node, kind)]))
             asked = Asked(node, kind, ids[0] if ids and ids[0] else "", time.monotonic())
             if not asked.message_id:
                 yield Arrival(asked, None, "the message could not be sent; it may be too large for the network")
@@ -91,7 +68,7 @@ class Exchange:
             with self._lock:
                 self._pending.append(asked)
             self._staff()
-        del contents
+        del messages, laid_out
         until = time.monotonic() + self.deadline
         while waiting and (left := until - time.monotonic()) > 0:
             self._staff()
@@ -106,7 +83,7 @@ class Exchange:
                     yield arrival
             finally:
                 waiting.pop(arrival.asked.message_id, None)
-                arrival.content = None
+                arrival.read = None
                 arrival.handled.set()
         for asked in waiting.values():
             yield Arrival(asked, None, f"no answer within {self.deadline:g} s")
@@ -168,6 +145,6 @@ class Exchange:
         return [
             Arrival(asked, None, f"its app failed: {message.error.reason or message.error.code}")
             if message.has_error()
-            else Arrival(asked, message.content)
+            else Arrival(asked, partial(records.read, message.content))
             for message in messages
         ]

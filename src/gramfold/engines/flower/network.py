@@ -25,7 +25,7 @@ from typing import Any, Self
 from gramfold.deploy.certificates import write_certificates, write_site_key
 from gramfold.deploy.processes import Process, command_path, end_members, environment, last_words
 from gramfold.deploy.toml import Value, to_toml
-from gramfold.engines.workers import Progress
+from gramfold.engines.events import Event, Progress
 from gramfold.errors import GramfoldError
 from gramfold.wire import file_name
 
@@ -162,7 +162,7 @@ class Network:
         deadline = time.monotonic() + START_SECONDS
         while missing := sorted(wanted - self.online()):
             if self.progress:
-                self.progress("starting sites", len(wanted) - len(missing), len(wanted))
+                self.progress(Event("starting sites", len(wanted) - len(missing), len(wanted)))
             late = time.monotonic() > deadline
             for name in missing:
                 if late or not self.nodes[name].running:
@@ -190,11 +190,11 @@ class Network:
         config: Mapping[str, Value],
         *,
         seconds: float = 3600.0,
-        show: Callable[[str], None] = lambda line: None,
+        watch: Callable[[], None] = lambda: None,
     ) -> str:
-        """Run an app to its end, handing every line of its log to `show`; gives back the log."""
+        """Run an app to its end, calling `watch` all along; gives back its log."""
         run_id, log = self.start_run(app, config)
-        return self.finish_run(run_id, log, seconds=seconds, show=show)
+        return self.finish_run(run_id, log, seconds=seconds, watch=watch)
 
     def start_run(self, app: Path, config: Mapping[str, Value]) -> tuple[str, Process]:
         """Start an app; its number, and a process that follows its log."""
@@ -205,21 +205,19 @@ class Network:
         run_id = str(self.flwr("run", str(app), CONNECTION, "--format", "json", "--run-config", str(settings))["run-id"])
         return run_id, self._start(name, "flwr", "log", run_id, CONNECTION, "--stream", home=self.home)
 
-    def finish_run(
-        self, run_id: str, log: Process, *, seconds: float = 3600.0, show: Callable[[str], None] = lambda line: None
-    ) -> str:
+    def finish_run(self, run_id: str, log: Process, *, seconds: float = 3600.0, watch: Callable[[], None] = lambda: None) -> str:
         """Wait for a run's end. Flower's exit codes do not tell whether it did well; its list of runs does."""
-        deadline, shown = time.monotonic() + seconds, 0
+        deadline = time.monotonic() + seconds
         while log.running and time.monotonic() < deadline:
             time.sleep(0.1)
-            shown = _show_new(log, shown, show)
+            watch()
         if self.link is None or not self.link.running:
             raise GramfoldError(f"the server ended in mid-run; see {self.folder / 'link.log'}")
         status = self.status(run_id)
         while not status["status"].startswith("finished") and time.monotonic() < deadline:
             time.sleep(1)
             status = self.status(run_id)
-        _show_new(log, shown, show)
+        watch()
         log.stop()
         text = log.output()
         if status["status"] == "finished:completed":
@@ -326,11 +324,3 @@ def _on_signals(handler: Any, *numbers: signal.Signals) -> Handlers:
     if threading.current_thread() is not threading.main_thread():
         return {}
     return {number: signal.signal(number, handler) for number in numbers if signal.getsignal(number) != signal.SIG_IGN}
-
-
-def _show_new(log: Process, shown: int, show: Callable[[str], None]) -> int:
-    """Hand on the complete lines that are new; how many there are now."""
-    lines = log.output().split("\n")[:-1]
-    for line in lines[shown:]:
-        show(line)
-    return len(lines)

@@ -1,7 +1,6 @@
 """Packets as Flower records and back: arrays as an ArrayRecord, everything else as JSON in a ConfigRecord."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 from gramfold import wire
 from gramfold.errors import GramfoldError
 from gramfold.numerics.arrays import to_numpy
+from gramfold.remote.messages import Message
 from gramfold.wire import Packet
 
 HEADER = "header"
@@ -30,22 +30,29 @@ def packet_records(name: str, packet: Packet) -> Records:
     return {name + ARRAYS: ArrayRecord(parts), name + META: ConfigRecord({"json": json.dumps(told)})}
 
 
-def content(header: Mapping[str, Any], *packets: Records) -> RecordDict:
-    """What a message holds: a header and any number of packets."""
-    records = RecordDict()
-    records[HEADER] = ConfigRecord({"json": json.dumps(dict(header))})
-    for packet in packets:
-        for name, record in packet.items():
-            records[name] = record
-    return records
+class LaidOut:
+    """Messages as records; a packet that goes to many is laid out once."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[Packet, Records]] = {}
+
+    def content(self, message: Message) -> RecordDict:
+        records = RecordDict()
+        records[HEADER] = ConfigRecord({"json": json.dumps(dict(message.header))})
+        for name, packet in message.packets.items():
+            if id(packet) not in self._made:
+                self._made = {id(packet): (packet, packet_records(name, packet))}
+            for key, record in self._made[id(packet)][1].items():
+                records[key] = record
+        return records
 
 
-def read(records: RecordDict) -> tuple[dict[str, Any], dict[str, Packet]]:
-    """The header and the packets of a message, whose records are emptied on the way: nothing is held twice."""
+def read(records: RecordDict) -> Message:
+    """The message in records, which are emptied on the way: nothing is held twice."""
     try:
         header = _object(records[HEADER])
         names = [name.removesuffix(ARRAYS) for name in records if name.endswith(ARRAYS)]
-        return header, {name: _packet(records, name) for name in names}
+        return Message(header, {name: _packet(records, name) for name in names})
     except (KeyError, TypeError, ValueError) as error:
         raise GramfoldError(f"not a gramfold message: {error}") from None
 

@@ -1,4 +1,4 @@
-"""The ServerApp: reads the run's configuration, coordinates the run, and leaves figures, report and shared model in `out`."""
+"""The ServerApp: reads the run's configuration and runs it; figures, report and shared model are left in `out`."""
 
 import logging
 import sys
@@ -8,12 +8,10 @@ from pathlib import Path
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from gramfold import wire
-from gramfold.engines.flower.coordinator import ERROR, LOG, Coordinator
-from gramfold.engines.flower.exchange import Exchange
+from gramfold.engines.flower.exchange import FlowerExchange
 from gramfold.errors import GramfoldError
+from gramfold.remote.run import LOG, record_failure, run_remote
 from gramfold.remote.settings import Settings
-from gramfold.remote.site import one_line
 
 __all__ = ["app"]
 
@@ -26,13 +24,10 @@ def main(grid: Grid, context: Context) -> None:
     _log_to_standard_error()
     try:
         settings = Settings.read(context.run_config)
-        with closing(Exchange(grid, settings.deadline)) as exchange:
-            Coordinator(exchange, settings).run()
+        with closing(FlowerExchange(grid, settings.deadline)) as exchange:
+            run_remote(exchange, settings)
     except GramfoldError as error:
-        reason, out = one_line(str(error)), Path(str(context.run_config.get("out")))
-        LOG.error("error: %s", reason)
-        if out.is_dir():
-            wire.write_atomically(out / ERROR, f"{reason}\n".encode())
+        LOG.error("error: %s", record_failure(Path(str(context.run_config.get("out"))), error))
         raise
 
 

@@ -5,27 +5,43 @@ a durable ledger that also keeps the way the sum came about.
 """
 
 import hashlib
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gramfold import uploads, wire
+from gramfold.engines.transport import Contribution, Fold
 from gramfold.errors import GramfoldError
 from gramfold.moments import Moments
 from gramfold.wire import Packet
 
 
 @dataclass
-class Fold:
+class SentUpload(Contribution):
+    """A site's upload, the id by which it counts, and the one that it replaces, as the site still has it."""
+
+    site: str = ""
+    upload_id: str = ""
+    replaced: Any = None
+
+
+class Ledger(Fold):
     """A sum of uploads. `kept` is a folder for methods whose server needs each upload again."""
 
-    total: Any = None
-    counted: dict[str, str] = field(default_factory=dict)
-    """The id of the upload that counts, by site."""
-    kept: Path | None = None
+    def __init__(self, total: Any = None, counted: Mapping[str, str] | None = None, kept: Path | None = None) -> None:
+        super().__init__()
+        self.total, self.kept = total, kept
+        self.counted: dict[str, str] = dict(counted or {})
+        """The id of the upload that counts, by site."""
+        self.contributed = set(self.counted)
 
-    def add(self, site: str, upload_id: str, upload: Any) -> None:
-        """Add an upload of a site that has none in the sum."""
+    def add(self, contribution: Contribution) -> None:
+        """Add an upload of a site that has none in the sum, or has replaced it."""
+        assert isinstance(contribution, SentUpload)
+        site, upload = contribution.site, contribution.upload
+        if contribution.replaced is not None:
+            self._take_out(site, upload, contribution.replaced)
         if site in self.counted:
             raise GramfoldError("its data has changed and what it sent before is gone; start anew in another folder")
         if self.kept is not None:
@@ -34,10 +50,10 @@ class Fold:
             self.total = upload
         else:
             self.total += upload
-        self.counted[site] = upload_id
+        self.counted[site] = contribution.upload_id
+        self.contributed.add(site)
 
-    def replace(self, site: str, upload_id: str, upload: Any, replaced: Any) -> None:
-        """Add a site's new upload and take out the one it replaces."""
+    def _take_out(self, site: str, upload: Any, replaced: Any) -> None:
         if self.kept is not None:
             replaced = self.upload_of(site)
         if not (isinstance(replaced, Moments) and isinstance(upload, Moments)):
@@ -45,11 +61,10 @@ class Fold:
         upload.require_same_space(self.total)
         self.total = self.total - replaced
         del self.counted[site]
-        self.add(site, upload_id, upload)
 
-    def upload_of(self, site: str) -> Any:
+    def upload_of(self, client: str) -> Any:
         """A site's upload again, for methods that keep them."""
-        return uploads.unpack(Packet.from_bytes(wire.read(self._kept_file(site))))
+        return uploads.unpack(Packet.from_bytes(wire.read(self._kept_file(client))))
 
     def _kept_file(self, site: str) -> Path:
         assert self.kept is not None
@@ -61,7 +76,7 @@ class Fold:
         wire.write_atomically(path, *Packet(packed.arrays, meta, packed.triangular).pieces())
 
     @classmethod
-    def load(cls, path: Path, session: str, kept: Path | None) -> "Fold":
+    def load(cls, path: Path, session: str, kept: Path | None) -> "Ledger":
         """What was saved there; nothing where there is nothing."""
         if not path.exists():
             return cls(kept=kept)
@@ -71,7 +86,7 @@ class Fold:
                 f"{path.parent} holds folded uploads of another method, parameters or task; choose another folder"
             )
         total = uploads.unpack(Packet(packet.arrays, packet.meta["upload"], packet.triangular))
-        return cls(total, dict(packet.meta["counted"]), kept)
+        return cls(total, packet.meta["counted"], kept)
 
 
 def saved_task(path: Path) -> str | None:
