@@ -30,7 +30,7 @@ METHODS: dict[str, Method] = {
     "pfedacnnl": gf.PFedACnnL(),
     "pfedacnnl, four groups": gf.PFedACnnL(groups=4),
     "pacecnn": gf.PaceCNN(),
-    "pacecnn, wide": gf.PaceCNN(features=WIDE),
+    "pacecnn, wide": gf.PaceCNN(network=WIDE),
 }
 
 
@@ -46,7 +46,7 @@ def agreement(device: str) -> dict[str, float]:
     """How far the scores of heads solved on a device are from those solved on the CPU, relative to the largest, on digits."""
     federation = gf.Federation.from_dataset(load_dataset("digits-images"), clients=5, partition="dirichlet:0.5", seed=0)
     network, images = "contrast+conv:4:3:20+split:0.4+grid:2", federation.clients[0].test().inputs
-    methods = (gf.FedACnnL(network=network), gf.PFedACnnL(network=network, groups=2), gf.PaceCNN(features=network))
+    methods = (gf.FedACnnL(network=network), gf.PFedACnnL(network=network, groups=2), gf.PaceCNN(network=network))
     off = {}
     for method in methods:
         here, there = (gf.run(method, federation, device=where).heads["1"].scores(images) for where in ("cpu", device))

@@ -20,7 +20,7 @@ ON_FEATURES = {
 ON_IMAGES = {
     "layers": gf.FedACnnL(network="conv:4:3+relu+max:2"),
     "own layers": gf.PFedACnnL(network="contrast+conv:2:3:4+split:0.2+grid:2", groups=1),
-    "layers and evidence": gf.PaceCNN(features="contrast+conv:2:3:4+split:0.2+grid:2"),
+    "layers and evidence": gf.PaceCNN(network="contrast+conv:2:3:4+split:0.2+grid:2"),
     "trained layers": quick(gf.FedAvg, model="cnn:4"),
 }
 

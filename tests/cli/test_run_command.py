@@ -198,7 +198,7 @@ def test_images_run_on_the_methods_that_take_them(gramfold, tmp_path):
 def test_digits_as_images_run_on_all_methods_that_solve_networks(gramfold, tmp_path):
     pytest.importorskip("torch", reason="networks need PyTorch")
     network = "conv:4:3:6+relu+grid:2"
-    settings = [f"{name}={network}" for name in ("fedacnnl.network", "pfedacnnl.network", "pacecnn.features")]
+    settings = [f"{name}={network}" for name in ("fedacnnl.network", "pfedacnnl.network", "pacecnn.network")]
     arguments = [part for setting in settings for part in ("--set", setting)]
     code, out, _ = gramfold("run", "--data", "digits-images", "--clients", "3", *arguments, "--json", "--out", "here")
     assert code == 0

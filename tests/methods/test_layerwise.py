@@ -51,9 +51,9 @@ def methods(network: str) -> list[gf.methods.Method]:
         gf.PFedACnnL(network=network, beta=PENALTY, groups=1),
         gf.PFedACnnL(network=network, beta=PENALTY),
         gf.PFedACnnL(network=network, groups=2, lam=1.0),
-        gf.PaceCNN(features=network),
-        gf.PaceCNN(features=network, regime="moments"),
-        gf.PaceCNN(features=network, regime="sketch"),
+        gf.PaceCNN(network=network),
+        gf.PaceCNN(network=network, regime="moments"),
+        gf.PaceCNN(network=network, regime="sketch"),
     ]
 
 
@@ -274,7 +274,7 @@ def test_uploads_by_group_add_and_travel():
 
 def test_estimates_beforehand_are_given_only_where_no_filter_has_seen_a_label():
     def told(network: str) -> set[str]:
-        return set(gf.run(gf.PaceCNN(features=network), cut(3)).heads["0"].chosen)
+        return set(gf.run(gf.PaceCNN(network=network), cut(3)).heads["0"].chosen)
 
     assert "leave_one_out_accuracy" in told("contrast+conv:0:3:10+relu+grid:2")
     assert not any("leave_one_out" in key for key in told(LIFTED))

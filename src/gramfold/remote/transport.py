@@ -154,11 +154,8 @@ class Remote(Transport):
 
     def exclude(self, client: str, reason: str) -> None:
         """Go on without a site."""
-        self._drop(next(peer for peer in self.peers.values() if peer.site == client), reason)
-
-    def _drop(self, peer: Peer, reason: str) -> None:
-        self.excluded[peer.label] = one_line(reason)
-        self.live.discard(peer.node)
+        kind = QUERY if self.method.rounds == 1 else TRAIN
+        self._refuse(next(peer for peer in self.peers.values() if peer.site == client), kind, GramfoldError(reason))
 
     # --- rounds ---
 
@@ -288,7 +285,8 @@ class Remote(Transport):
 
     def _refuse(self, peer: Peer, kind: str, error: Exception) -> None:
         reason = str(error) if isinstance(error, GramfoldError) else f"its answer cannot be read: {error!r}"
-        self._drop(peer, reason)
+        self.excluded[peer.label] = one_line(reason)
+        self.live.discard(peer.node)
         LOG.warning("%s: %s excluded: %s", kind, peer.label, self.excluded[peer.label])
         self._report(Event(PHASE.get(kind, kind), 0, 0, peer.label, problem=self.excluded[peer.label]))
 

@@ -6,26 +6,27 @@ import weakref
 from contextlib import closing
 
 import pytest
-from flwr.app import ConfigRecord, Message, RecordDict
+from flwr.app import Message, RecordDict
 
 from flower_cases import held_back
 from gramfold.engines.flower import exchange as exchanges
-from gramfold.engines.flower.exchange import Exchange
+from gramfold.engines.flower.exchange import FlowerExchange
 from gramfold.engines.flower.local_grid import LocalGrid
+from gramfold.remote import messages
 
 
 def echo(message: Message) -> Message:
     return Message(message.content, reply_to=message)
 
 
-def contents(grid: LocalGrid) -> list[tuple[int, RecordDict]]:
-    return [(node, RecordDict({"to": ConfigRecord({"node": node})})) for node in grid.get_node_ids()]
+def contents(grid: LocalGrid) -> list[tuple[int, messages.Message]]:
+    return [(node, messages.Message({"node": node})) for node in grid.get_node_ids()]
 
 
 def test_everybody_answers_once_and_for_itself():
     grid = LocalGrid([echo] * 20)
-    with closing(Exchange(grid, 300.0)) as exchange:
-        arrived = [(arrival.asked.node, arrival.content["to"]["node"]) for arrival in exchange.ask("query", contents(grid))]
+    with closing(FlowerExchange(grid, 300.0)) as exchange:
+        arrived = [(arrival.asked.node, arrival.read().header["node"]) for arrival in exchange.ask("query", contents(grid))]
     assert sorted(arrived) == [(node, node) for node in grid.get_node_ids()]
 
 
@@ -38,7 +39,7 @@ def test_one_answer_at_a_time():
         return echo(message)
 
     grid = LocalGrid([answer] * 10)
-    with closing(Exchange(grid, 300.0)) as exchange:
+    with closing(FlowerExchange(grid, 300.0)) as exchange:
         for handled, _ in enumerate(exchange.ask("query", contents(grid))):
             time.sleep(0.02)
             assert len(pulled) == handled + 1
@@ -56,9 +57,9 @@ def test_nothing_of_an_answer_is_held_once_it_is_handled():
         return Message(content, reply_to=message)
 
     grid = LocalGrid([answer] * 3)
-    with closing(Exchange(grid, 300.0)) as exchange:
+    with closing(FlowerExchange(grid, 300.0)) as exchange:
         for arrival in exchange.ask("query", contents(grid)):
-            assert arrival.content is not None
+            assert arrival.read is not None
         del arrival
         for _ in range(100):  # a thread lets go of its last message when it looks for the next
             if not any(reply() is not None for reply in replies):
@@ -78,7 +79,7 @@ def test_who_does_not_answer_in_time_is_told_apart_and_comes_out_later():
 
     last = held_back(echo, answered)
     grid = LocalGrid([lambda message: echo(message) if message.metadata.message_type == "query" else last(message), late])
-    with closing(Exchange(grid, 4.0)) as exchange:
+    with closing(FlowerExchange(grid, 4.0)) as exchange:
         first = list(exchange.ask("query", contents(grid)))
         assert [(arrival.asked.node, arrival.error) for arrival in first] == [(101, ""), (102, "no answer within 4 s")]
         exchange.deadline = 300.0
@@ -93,7 +94,7 @@ def test_a_network_that_fails_is_an_answer_too():
             raise ConnectionError("refused")
 
     grid = Broken([echo])
-    with closing(Exchange(grid, 300.0)) as exchange:
+    with closing(FlowerExchange(grid, 300.0)) as exchange:
         (arrival,) = exchange.ask("query", contents(grid))
     assert arrival.error == "the network failed: ConnectionError: refused"
 
@@ -104,7 +105,7 @@ def test_a_message_that_cannot_be_sent():
             return []
 
     grid = Full([echo])
-    with closing(Exchange(grid, 300.0)) as exchange:
+    with closing(FlowerExchange(grid, 300.0)) as exchange:
         (arrival,) = exchange.ask("query", contents(grid))
     assert "too large" in arrival.error
 
@@ -112,16 +113,16 @@ def test_a_message_that_cannot_be_sent():
 def test_nodes_are_waited_for():
     grid = LocalGrid([echo])
     threading.Timer(0.3, lambda: grid._nodes.update({102: echo})).start()
-    with closing(Exchange(grid, 300.0)) as exchange:
+    with closing(FlowerExchange(grid, 300.0)) as exchange:
         assert list(exchange.nodes(2)) == [101, 102]
-    with closing(Exchange(grid, 0.1)) as exchange:
+    with closing(FlowerExchange(grid, 0.1)) as exchange:
         assert list(exchange.nodes(3)) == [101, 102]
 
 
 def test_expected_nodes_beyond_those_needed_are_not_waited_for_until_the_deadline(monkeypatch):
     monkeypatch.setattr(exchanges, "CONNECTING", 0.1)
     grid = LocalGrid([echo])
-    with closing(Exchange(grid, 300.0)) as exchange:
+    with closing(FlowerExchange(grid, 300.0)) as exchange:
         assert list(exchange.nodes(1, expected=2)) == [101]
 
 
@@ -130,7 +131,7 @@ def test_blocked_pulls_lose_their_turn(blocked, monkeypatch):
     monkeypatch.setattr(exchanges, "PATIENCE", (1.0, 0.05))
     over = threading.Event()
     grid = LocalGrid([lambda message: over.wait(60) and None] * blocked + [echo] * 3)
-    with closing(Exchange(grid, 300.0)) as exchange:
+    with closing(FlowerExchange(grid, 300.0)) as exchange:
         answers = []
         for arrival in exchange.ask("query", contents(grid)):
             answers.append(arrival.asked.node)

@@ -15,6 +15,7 @@ from gradient_cases import quick
 from gramfold.engines.flower import records
 from gramfold.engines.flower.local_grid import Node, app_node, run_locally
 from gramfold.errors import GramfoldError
+from gramfold.remote import messages
 from gramfold.wire import Packet
 
 CULPRIT = "2"
@@ -33,10 +34,10 @@ def tampered(node: Node, change: Callable[[dict, dict], None], kind: str = "quer
     def answer(message: Message) -> Message:
         reply = node(message)
         if message.metadata.message_type == kind:
-            header, packets = records.read(reply.content)
+            answer = records.read(reply.content)
+            header, packets = dict(answer.header), dict(answer.packets)
             change(header, packets)
-            made = [records.packet_records(name, packet) for name, packet in packets.items()]
-            return Message(records.content(header, *made), reply_to=message)
+            return Message(records.LaidOut().content(messages.Message(header, packets)), reply_to=message)
         return reply
 
     return answer
@@ -219,9 +220,9 @@ def test_a_parcel_under_anothers_name(sites):
 
 def test_a_site_of_another_version_says_so(sites, monkeypatch):
     def answer(message: Message) -> Message:
-        header, packets = records.read(message.content)
-        told = [records.packet_records(name, packet) for name, packet in packets.items()]
-        message.content = records.content({**header, "gramfold": "9.9.9"}, *told)
+        asked = records.read(message.content)
+        newer = messages.Message({**asked.header, "gramfold": "9.9.9"}, asked.packets)
+        message.content = records.LaidOut().content(newer)
         return sites.node(CULPRIT)(message)
 
     result = sites.run(gf.AFL(), with_culprit(sites, answer))

@@ -17,7 +17,7 @@ from gramfold.engines.flower import records
 from gramfold.engines.flower.local_grid import LocalGrid, run_locally
 from gramfold.errors import GramfoldError
 from gramfold.federation import Client, Samples
-from gramfold.remote.fold import Fold
+from gramfold.remote.ledger import Ledger, SentUpload
 from strategies import distance, problems
 
 LATE = "2"
@@ -131,7 +131,7 @@ def test_a_site_is_told_of_its_own_upload_only(sites):
     sites.run(gf.AFL())
     grid = sites.grid()
     run_locally(grid, sites.run_config(gf.AFL()))
-    told = [records.read(message.content)[0]["counted"] for message in grid.sent if message.metadata.message_type == "query"]
+    told = [records.read(message.content).header["counted"] for message in grid.sent if message.metadata.message_type == "query"]
     assert [len(ids) for ids in told] == [1] * 7
     assert len({ids[0] for ids in told}) == 7
 
@@ -196,6 +196,11 @@ def test_many_rounds_begin_anew_in_every_run(kind, sites, federation):
 # --- the sum itself ---
 
 
+def sent(site: str, upload_id: str, upload: gf.Moments, replaced: gf.Moments | None = None) -> SentUpload:
+    before = None if replaced is None else replaced.copy()
+    return SentUpload(upload.copy(), {site: 0}, site=site, upload_id=upload_id, replaced=before)
+
+
 @settings(max_examples=25)
 @given(problem=problems(samples=(6, 40), clients=(2, 5)), data=st.data())
 def test_any_history_of_additions_and_replacements_is_the_sum_of_the_last(problem, data, tmp_path_factory):
@@ -205,14 +210,11 @@ def test_any_history_of_additions_and_replacements_is_the_sum_of_the_last(proble
     steps = data.draw(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, len(uploads) - 1)), min_size=1, max_size=6))
     last: dict[str, int] = {}
     for site, k in steps:
-        fold = Fold.load(path, session, None)
-        if site in last:
-            fold.replace(site, f"{k}", uploads[k].copy(), uploads[last[site]].copy())
-        else:
-            fold.add(site, f"{k}", uploads[k].copy())
+        fold = Ledger.load(path, session, None)
+        fold.add(sent(site, f"{k}", uploads[k], uploads[last[site]] if site in last else None))
         last[site] = k
         fold.save(path, session, "{}")
-    fold = Fold.load(path, session, None)
+    fold = Ledger.load(path, session, None)
     assert fold.counted == {site: str(k) for site, k in last.items()}
     expected = gf.Moments(problem.X.shape[1], problem.classes, labels=tuple(range(problem.classes)))
     for k in last.values():
@@ -223,8 +225,8 @@ def test_any_history_of_additions_and_replacements_is_the_sum_of_the_last(proble
 
 def test_a_site_has_one_upload_in_the_sum(federation):
     upload = gf.Moments.from_features(np.eye(2), np.array([0, 1]), classes=2)
-    fold = Fold()
-    fold.add("north", "1", upload.copy())
+    fold = Ledger()
+    fold.add(sent("north", "1", upload))
     with pytest.raises(GramfoldError, match="start anew"):
-        fold.add("north", "2", upload.copy())
+        fold.add(sent("north", "2", upload))
     assert fold.total.n == 2

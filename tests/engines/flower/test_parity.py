@@ -10,11 +10,10 @@ import pytest
 import gramfold as gf
 from flower_cases import Sites, everybody_answered
 from gradient_cases import quick
-from gramfold import wire
 from gramfold.engines.flower.local_grid import run_locally
+from gramfold.engines.folder import load_run
 from gramfold.errors import GramfoldError
 from gramfold.features import parse
-from gramfold.wire import Packet
 
 EXACT = [
     gf.Local(), gf.AFL(), gf.LocalClasses(), gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(), gf.APFL(lam=0.3, gamma=2.0),
@@ -26,7 +25,7 @@ NETWORKS = [
     gf.FedACnnL(network=SMALL),
     gf.PFedACnnL(network=SMALL, groups=2),
     gf.PFedACnnL(network=SMALL, groups=1),
-    gf.PaceCNN(features=SMALL),
+    gf.PaceCNN(network=SMALL),
 ]
 GRADIENT = [quick(kind) for kind in (gf.FedAvg, gf.FedPCL, gf.Ditto, gf.FedDBE, gf.FedSelect, gf.LocalSGD)]
 
@@ -109,13 +108,15 @@ def test_the_server_keeps_the_shared_model_and_the_broadcast_but_no_heads(sites,
     sites.run(method)
     out = sites.folder / "out"
     assert sorted(path.name for path in out.iterdir()) == [
-        "broadcast.safetensors", "fold.safetensors", "report.html", "result.json", "shared.safetensors",
+        "events.jsonl", "fold.safetensors", "report.html", "result.json", "run.safetensors", "shared.safetensors",
     ]  # fmt: skip
     expected = gf.run(method, federation)
     X = federation.clients[0].test().inputs
     np.testing.assert_allclose(gf.load_head(out / "shared.safetensors").scores(X), expected.global_head.scores(X), atol=1e-9)
-    told = Packet.from_bytes(wire.read(out / "broadcast.safetensors"))
-    assert told.arrays.keys() == expected.run.broadcast.arrays.keys()
+    again = load_run(out)
+    assert again.run.broadcast.pack().arrays.keys() == expected.run.broadcast.pack().arrays.keys()
+    assert (again.run.task, again.run.method) == (federation.task, method)
+    assert again.mean_accuracy == expected.mean_accuracy
 
 
 def test_a_feature_map_travels_as_its_description(sites, federation):

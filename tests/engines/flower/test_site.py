@@ -10,6 +10,7 @@ from flower_cases import Sites
 from gramfold.engines.flower.local_grid import app_node
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
+from gramfold.remote.messages import Message
 from gramfold.remote.site import Site, head_file
 from gramfold.remote.tasks import agreed_task, task_from_json, task_to_json
 from gramfold.version import __version__
@@ -45,7 +46,7 @@ def loader(tmp_path):
 
 
 def describe(config: dict) -> dict:
-    return Site(config).answer("task", lambda: ({"gramfold": __version__}, {}))[0]
+    return dict(Site(config).answer("task", lambda: Message({"gramfold": __version__})).header)
 
 
 def test_a_loader_is_called_with_the_nodes_own_configuration(loader, sites):
@@ -74,10 +75,10 @@ def test_a_message_cannot_say_where_the_data_lies(sites, tmp_path):
         "gramfold": __version__, "method": "afl", "parameters": {}, "task": task_to_json(sites.federation.task), "run": "",
         "round": 0, "counted": [], "session": "../../evil", **evil,
     }  # fmt: skip
-    broadcast = gf.AFL().begin(sites.federation.task)
-    told, parts = Site(sites.config["1"]).answer("local", lambda: (header, {"broadcast": broadcast}))
-    assert told["site"] == "1"
-    assert parts["upload"].meta["n"] == sites.federation.clients[1].train().n
+    broadcast = gf.AFL().begin(sites.federation.task).pack()
+    answer = Site(sites.config["1"]).answer("local", lambda: Message(header, {"broadcast": broadcast}))
+    assert answer.header["site"] == "1"
+    assert answer.packets["upload"].meta["n"] == sites.federation.clients[1].train().n
     assert not (tmp_path / "evil").exists()
 
 
@@ -85,8 +86,8 @@ def test_a_method_with_a_path_for_a_name_writes_nothing(sites, tmp_path):
     header = {
         "gramfold": __version__, "method": "../../evil", "parameters": {}, "task": task_to_json(sites.federation.task), "run": "",
     }  # fmt: skip
-    told, _ = Site(sites.config["1"]).answer("local", lambda: (header, {"broadcast": Packet()}))
-    assert "unknown method" in told["error"]
+    answer = Site(sites.config["1"]).answer("local", lambda: Message(header, {"broadcast": Packet()}))
+    assert "unknown method" in answer.header["error"]
     assert not (tmp_path / "state").exists()
 
 
@@ -119,10 +120,11 @@ def test_an_upload_has_the_same_id_however_often_it_is_asked_for(sites):
         "gramfold": __version__, "method": "afl", "parameters": {}, "task": task_to_json(sites.federation.task), "run": "",
         "round": 0, "counted": [],
     }  # fmt: skip
-    broadcast = gf.AFL().begin(sites.federation.task)
+    broadcast = gf.AFL().begin(sites.federation.task).pack()
 
     def upload_id(name: str, **more: object) -> str:
-        return Site(sites.config[name]).answer("local", lambda: ({**header, **more}, {"broadcast": broadcast}))[0]["upload"]
+        answer = Site(sites.config[name]).answer("local", lambda: Message({**header, **more}, {"broadcast": broadcast}))
+        return answer.header["upload"]
 
     assert upload_id("1") == upload_id("1")
     different = [upload_id("1"), upload_id("2"), upload_id("1", parameters={"beta": 1.0}), upload_id("1", round=1)]
