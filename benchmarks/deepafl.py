@@ -14,6 +14,7 @@ from typing import Any
 
 import gramfold as gf
 from gramfold import evaluation
+from gramfold.engines.deliveries import Deliveries
 from gramfold.engines.inprocess import on_device
 from gramfold.evaluation import score_head
 from gramfold.federation import load_npz
@@ -24,30 +25,36 @@ def curve(method: gf.DeepAFL, federation: gf.Federation, depths: list[int], devi
     """Figures at every depth of a run to the last one."""
     clients = [ClientData(client.name, on_device(client.train(), device)) for client in federation]
     tests = [on_device(client.test(), device) for client in federation]
-    broadcast, up, down, seconds, rows = method.begin(federation.task), 0, 0, 0.0, []
+    broadcast, up, seconds, rows = method.begin(federation.task), 0, 0.0, []
+    deliveries = Deliveries()  # all clients receive the same, so one of them tells
     for _ in range(method.rounds):
         begun = time.perf_counter()
         total = None
+        deliveries.announce(broadcast)
+        deliveries.delivered("", deliveries.packet("", broadcast))
         for client in clients:
             upload = method.local(client, broadcast)
-            up, down = up + upload.wire_bytes, down + broadcast.wire_bytes
+            up += upload.wire_bytes
             if total is None:
                 total = upload
             else:
                 total += upload
         seconds += time.perf_counter() - begun
-        layers = broadcast.meta["layers"]
-        if broadcast.meta["stage"] == "head" and layers in depths:
+        layers = broadcast.map.layers
+        if broadcast.map.next_outer is None and layers in depths:
             row: dict[str, Any] = {"depth": layers, "uplink_bytes": up / len(clients)}
             for personal in (False, True):
                 ending = replace(method, depth=layers, personal=personal)
                 begun = time.perf_counter()
                 final = ending.aggregate(total, broadcast)
-                heads = [ending.personalize(client, final) for client in clients]
+                heads = [ending.personalize(replace(client, contributed=True), final) for client in clients]
                 took = time.perf_counter() - begun
                 scored = [score_head(head, test) for head, test in zip(heads, tests, strict=True)]
                 if personal:
-                    row |= {"seconds": seconds + took, "downlink_bytes": down / len(clients) + final.wire_bytes}
+                    row |= {
+                        "seconds": seconds + took,
+                        "downlink_bytes": deliveries.bytes[""] + deliveries.packet("", final).wire_bytes,
+                    }
                     row["accuracy"] = evaluation.mean([score.accuracy for score in scored])
                 else:
                     row["shared_accuracy"] = sum(score.right for score in scored) / sum(score.n for score in scored)

@@ -11,6 +11,7 @@ import argparse
 import json
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -22,12 +23,10 @@ from gramfold.engines.workers import Workers, cpu_count
 from gramfold.evaluation import Calibration, score_head
 from gramfold.federation import Client, load_npz
 from gramfold.methods import ClientData, Method
-from gramfold.methods import pace as pace_module
-from gramfold.methods.analytic import FOLDED, described_map, target_rows
+from gramfold.methods.parts import pace_head
 from gramfold.numerics.arrays import to_numpy
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.leave_one_out import Kernel
-from gramfold.wire import Packet
 
 MAPS = {"linear": "bias+linear", "linear + 4096 Fourier": "bias+linear+fourier:4096"}
 CELLS = [(clients, alpha) for clients in (50, 100) for alpha in (0.1, 0.5, 1.0)]
@@ -39,16 +38,16 @@ def workers(device: str) -> Workers:
     return Workers(cpu_count() if device == "cpu" else 1)
 
 
-def apfl_best_on_test(federation: gf.Federation, broadcast: Packet, device: str) -> float:
+def apfl_best_on_test(federation: gf.Federation, broadcast: Any, device: str) -> float:
     """The best mean test accuracy over the grid."""
-    phi, psi, weights = described_map(broadcast), described_map(broadcast, "refinement"), broadcast["weights"]
+    phi, psi, weights = broadcast.space.map, broadcast.refinement, broadcast.weights
 
     def work(grids: list[np.ndarray], client: Client) -> None:
         train, test = on_device(client.train(), device), on_device(client.test(), device)
         if not test.n:
             return
         rows = phi(train.inputs)
-        residuals = target_rows(train, broadcast, rows) - rows @ weights
+        residuals = broadcast.space.targets(train, rows) - rows @ weights
         refined = psi(train.inputs)
         kernel, base, between = Kernel.of(refined), phi(test.inputs) @ weights, psi(test.inputs) @ refined.T
         grid = np.empty((len(GAMMAS), len(LAMBDAS)))
@@ -61,11 +60,12 @@ def apfl_best_on_test(federation: gf.Federation, broadcast: Packet, device: str)
     return float(np.mean([grid for part in parts for grid in part], axis=0).max())
 
 
-def personalised(method: Method, federation: gf.Federation, broadcast: Packet, device: str) -> tuple[float, float, float]:
+def personalised(method: Method, federation: gf.Federation, broadcast: Any, device: str) -> tuple[float, float, float]:
     """Mean test accuracy, mean left-out accuracy, expected calibration error."""
 
     def work(done: list[tuple], client: Client) -> None:
-        head = method.personalize(ClientData(client.name, on_device(client.train(), device), {FOLDED: np.array(1)}), broadcast)
+        data = ClientData(client.name, on_device(client.train(), device), contributed=True)
+        head = method.personalize(data, broadcast)
         scored = score_head(head, on_device(client.test(), device))
         if scored.n:
             done.append((scored.accuracy, head.chosen["leave_one_out_accuracy"], scored.calibration))
@@ -118,17 +118,15 @@ def _no_refinement(rows: np.ndarray, targets: np.ndarray, penalty: float) -> tup
     return rows[:0].T @ targets[:0], targets * 0
 
 
-class RidgeScores(Discriminant):
+def _ridge_scores(self: Discriminant, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """No discriminant: the ridge scores themselves are the evidence, in units that suit the prior of the weights."""
-
-    def evidence(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return 2.0 * scores, scores * 0
+    return 2.0 * scores, scores * 0
 
 
 VARIANTS: dict[str, dict[str, object]] = {
     "PACE": {},
     "without the class prior": {"_log_prior": lambda counts: np.zeros(len(counts))},
-    "without the discriminant (ridge scores)": {"Discriminant": RidgeScores},
+    "without the discriminant (ridge scores)": {"evidence": _ridge_scores},
     "without refinement": {"ridge_with_left_out": _no_refinement},
     "without leave-one-out residuals": {"left_out_residuals": lambda residuals, leverage: residuals},
     "without selection (centre of the prior)": {"fit_weights": lambda evidence, offset, codes, start, precision: start},
@@ -146,7 +144,7 @@ def ablate(path: str, device: str) -> None:
     for name, patches in VARIANTS.items():
         with ExitStack() as stack:
             for target, replacement in patches.items():
-                stack.enter_context(patch.object(pace_module, target, replacement))
+                stack.enter_context(patch.object(Discriminant if target == "evidence" else pace_head, target, replacement))
             lines.append(_line(name, [personalised(fourier, federation, broadcast, device) for federation in federations]))
     broadcast = gf.run(linear, federations[0], device=device, keep_heads=False).run.broadcast
     lines.append(

@@ -1,30 +1,35 @@
-"""What a run's messages weigh when they are really serialised."""
+"""A run's messages as they travel, and what they weigh when they are really serialised."""
 
 from collections import defaultdict
+
+import pytest
+
+from gramfold.engines.deliveries import Deliveries
+from gramfold.wire import Packet
+
+
+def delivered(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Packet]]:
+    """The packets that each client receives, while anything runs after this."""
+    packets: dict[str, list[Packet]] = defaultdict(list)
+    original = Deliveries.delivered
+
+    def recorded(self: Deliveries, client: str, packet: Packet) -> None:
+        packets[client].append(packet)
+        original(self, client, packet)
+
+    monkeypatch.setattr(Deliveries, "delivered", recorded)
+    return packets
 
 
 def really_serialised(kind, monkeypatch):
     """Bytes up and down by client, counted while a method of this kind runs after this."""
     up: dict[str, int] = defaultdict(int)
-    down: dict[str, int] = defaultdict(int)
+    received, original = delivered(monkeypatch), kind.local
 
-    def record(name, count):
-        original = getattr(kind, name)
+    def recorded(self, client, broadcast):
+        upload = original(self, client, broadcast)
+        up[client.name] += len(upload.pack().to_bytes())
+        return upload
 
-        def recorded(self, *args):
-            out = original(self, *args)
-            count(args, out)
-            return out
-
-        monkeypatch.setattr(kind, name, recorded)
-
-    def uploaded(args, upload):
-        up[args[0].name] += len(upload.pack().to_bytes())
-        down[args[0].name] += len(args[1].to_bytes())
-
-    def personalised(args, head):
-        down[args[0].name] += len(args[1].to_bytes())
-
-    record("local", uploaded)
-    record("personalize", personalised)
-    return up, down
+    monkeypatch.setattr(kind, "local", recorded)
+    return up, lambda name: sum(len(packet.to_bytes()) for packet in received[name])

@@ -63,7 +63,7 @@ def test_bytes_are_those_of_the_messages_really_serialised(method, federation, m
     result = gf.run(method, federation)
     for name, client in result.clients.items():
         assert client.uplink_bytes == up[name]
-        assert client.downlink_bytes == down[name]
+        assert client.downlink_bytes == down(name)
     assert (result.uplink_bytes > 0) == (method.rounds > 0)
 
 
@@ -94,7 +94,7 @@ def test_more_workers_than_clients_are_no_trouble(blobs, monkeypatch):
 def test_progress_goes_one_way_and_reaches_the_end(federation, monkeypatch, workers):
     with_workers(monkeypatch, workers)
     told = defaultdict(list)
-    gf.run(gf.FedHiP(), federation, progress=lambda phase, done, total: told[phase].append((done, total)))
+    gf.run(gf.FedHiP(), federation, progress=lambda event: told[event.phase].append((event.done, event.total)))
     assert list(told) == ["local", "personalize"]
     for steps in told.values():
         assert steps == [(i + 1, 7) for i in range(7)]

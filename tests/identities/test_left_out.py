@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramfold as gf
-from gramfold.methods.fedhip import ALPHAS, _Blend
+from gramfold.methods.parts.blend import ALPHAS, Blend
 from gramfold.solve.gcv import GRID, MAX_FREEDOM, choose_penalty, gcv_score, gcv_scores, mean_squared_row
 from gramfold.solve.leave_one_out import Kernel, left_out_residuals, leverages
 from gramfold.solve.ridge import Spectrum, factorise
@@ -47,7 +47,7 @@ def test_the_blend_leaves_one_out_of_the_shared_and_of_the_own_moments(problem, 
     X, Y = problem.X, problem.Y
     F, own = X[problem.owners == 0], Y[problem.owners == 0]
     factor = factorise(X.T @ X, gamma)
-    blend = _Blend(factor, factor.solve(X.T @ Y), F, own)
+    blend = Blend(factor, factor.solve(X.T @ Y), F, own)
     parameters, scores = list(blend.left_out_scores(own))[which]
     assert parameters == {"alpha": alpha}
     expected = np.empty_like(own)

@@ -8,6 +8,7 @@ import pytest
 import gramfold as gf
 from gramfold.methods.deepafl import DeepAFL
 from gramfold.wire import Packet
+from messages import delivered
 
 SMALL = {"features": "gelu:20", "depth": 2, "beta": 0.5}
 
@@ -32,7 +33,7 @@ def relative(a: np.ndarray, b: np.ndarray) -> float:
 def centralised(X: np.ndarray, y: np.ndarray, federation: gf.Federation) -> tuple[list[np.ndarray], np.ndarray]:
     """The algorithm box on pooled data with plain NumPy: the layers by solving the full normal equations of each."""
     method = DeepAFL(**SMALL, personal=False)
-    deep = method.map(method.begin(federation.task))
+    deep = method.begin(federation.task).map
     Phi, Y, omegas = deep(X), np.eye(4)[y], []
     for t in range(2):
         W = np.linalg.solve(Phi.T @ Phi + 0.5 * np.eye(20), Phi.T @ Y)
@@ -114,12 +115,12 @@ def test_a_singular_system_is_no_trouble():
     assert all(np.isfinite(head.scores(X)).all() for head in result.heads.values())
 
 
-def test_layers_travel_once():
+def test_layers_travel_once(monkeypatch):
     """A layer is sent in its round and counted on afterwards; over a wire the receiver fills it in from what came before."""
-    federation, method = cut(3), DeepAFL(**SMALL)
-    result = gf.run(method, federation)
-    broadcast = result.run.broadcast
-    assert broadcast.known == {"inner.0", "outer.0", "inner.1", "outer.1"}
+    packets = delivered(monkeypatch)
+    gf.run(DeepAFL(**SMALL), cut(3))
+    broadcast = packets["0"][-1]
+    assert broadcast.known == {f"space.map.{name}.{t}" for name in ("inner", "outer") for t in (0, 1)}
     received = Packet.from_bytes(broadcast.to_bytes())
     assert len(broadcast.to_bytes()) == broadcast.wire_bytes
     assert not received.known & set(received.arrays)

@@ -12,10 +12,10 @@ from gramfold.convolution import ConvolutionMap, layers
 from gramfold.federation import Samples, digits_as_images
 from gramfold.methods import ON_IMAGES, ClientData
 from gramfold.methods.clustering import class_sums, describe, group, nearest
-from gramfold.methods.layerwise import network_of
 from gramfold.uploads import GroupedMoments, PerClient
 from gramfold.wire import Packet
-from messages import really_serialised
+from gramfold.wire.record import Record
+from messages import delivered, really_serialised
 from strategies import distance, relative
 
 pytest.importorskip("torch", reason="networks need PyTorch")
@@ -176,18 +176,19 @@ def test_bytes_are_those_of_the_messages_really_serialised(method, monkeypatch):
     up, down = really_serialised(type(method), monkeypatch)
     result = gf.run(method, cut(3, n=60))
     for name, client in result.clients.items():
-        assert (client.uplink_bytes, client.downlink_bytes) == (up[name], down[name])
+        assert (client.uplink_bytes, client.downlink_bytes) == (up[name], down(name))
 
 
-def test_layers_travel_once():
-    method = gf.FedACnnL(network=PAPER)
-    broadcast = gf.run(method, cut(3)).run.broadcast
-    assert broadcast.known == {"layer.0", "layer.1"}
-    received = Packet.from_bytes(broadcast.to_bytes())
+def test_layers_travel_once(monkeypatch):
+    method, packets = gf.FedACnnL(network=PAPER), delivered(monkeypatch)
+    result = gf.run(method, cut(3))
+    last = packets["0"][-1]
+    assert last.known == {"space.map.layer.0", "space.map.layer.1"}
+    received = Packet.from_bytes(last.to_bytes())
     assert set(received.arrays) == {"weights"}
-    whole = received.completed({name: broadcast[name] for name in broadcast.known})
+    whole = Record.unpack(received.completed({name: last[name] for name in last.known}))
     X = pictures(5)[0]
-    np.testing.assert_array_equal(method.global_head(whole).scores(X), method.global_head(broadcast).scores(X))
+    np.testing.assert_array_equal(method.global_head(whole).scores(X), result.global_head.scores(X))
 
 
 def test_a_personal_network_is_the_closed_form_near_the_shared_one():
@@ -195,15 +196,15 @@ def test_a_personal_network_is_the_closed_form_near_the_shared_one():
     method, data = gf.PFedACnnL(network=LIFTED, beta=PENALTY, groups=1, lam=0.3), cut(3)
     result = gf.run(method, data)
     X, y = data.clients[0].train()
-    told, own = result.run.broadcast, result.heads["0"].streams[0]
+    (shared,), own = result.run.broadcast.groups, result.heads["0"].streams[0]
     first, Y = ConvolutionMap(own.map.description, {}), np.eye(3)[y]
-    rows, shared, codes = first.patches(X), told["0/layer.0"], told["0/codes.0"]
+    rows, layer, codes = first.patches(X), shared.space.map.arrays["layer.0"], shared.codes[0]
     gram, cross = rows.T @ rows, rows.T @ np.repeat(Y, first.next.positions, axis=0)
     lam = 0.3 * np.trace(gram) / first.dim
-    expected = np.linalg.solve(gram + lam * np.eye(first.dim), cross @ codes + lam * shared[:, :3])
+    expected = np.linalg.solve(gram + lam * np.eye(first.dim), cross @ codes + lam * layer[:, :3])
     assert relative(own.map.arrays["layer.0"][:, :3], expected) < 1e-9
-    np.testing.assert_array_equal(own.map.arrays["layer.0"][:, 3:], shared[:, 3:])
-    F, W = own.map(X), told["0/weights"]
+    np.testing.assert_array_equal(own.map.arrays["layer.0"][:, 3:], layer[:, 3:])
+    F, W = own.map(X), shared.weights
     lam = 0.3 * (F**2).sum() / F.shape[1]
     assert relative(own.weights, np.linalg.solve(F.T @ F + lam * np.eye(F.shape[1]), F.T @ Y + lam * W)) < 1e-8
 
@@ -224,9 +225,9 @@ def test_a_group_has_the_network_of_its_clients_alone():
     assert result.chosen["groups"] == 2
     groups = {name: client.chosen["group"] for name, client in result.clients.items()}
     assert groups["0"] == groups["2"] != groups["1"] == groups["3"]
-    told = result.run.broadcast
+    own = result.run.broadcast.groups[groups["0"]]
     alone = gf.run(gf.FedACnnL(network=LIFTED, beta=PENALTY), federation(parts[0], parts[2])).global_head
-    mine = gf.Head([gf.heads.Stream(network_of(told, f"{groups['0']}/"), told[f"{groups['0']}/weights"])], alone.labels)
+    mine = own.space.head(own.weights, "pfedacnnl")
     assert relative(mine.scores(new), alone.scores(new)) < 1e-8
     assert result.global_head is None
 
@@ -300,7 +301,7 @@ def test_what_is_no_image_is_refused(kind, blobs):
 
 
 def test_a_refinement_of_its_own_is_refused():
-    with pytest.raises(gf.GramfoldError, match="leave its refinement out"):
+    with pytest.raises(gf.GramfoldError, match="has no parameter refinement"):
         gf.methods.make_method("pacecnn", refinement="relu:10")
 
 

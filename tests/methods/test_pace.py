@@ -82,20 +82,19 @@ def test_left_out_scores_are_those_of_a_federation_without_the_sample():
 
     def shared(keep: np.ndarray):
         total = method.local(ClientData("all", Samples(X[keep], y[keep])), begin)
-        return method.aggregate(total, begin)
+        return method.aggregate(total, begin).pooled
 
     everybody = np.arange(90)
     whole = shared(everybody)
-    from gramfold.methods.analytic import described_map
-    from gramfold.methods.pace import _leverages
+    from gramfold.methods.parts.pace_head import _leverages
 
-    rows = described_map(begin)(X)
+    rows = begin.space.map(X)
     targets = np.eye(5)[y]
-    h = _leverages(rows, ClientData("me", Samples(X, y)), whole)
-    left_out = targets - (targets - rows @ whole["weights"]) / (1 - h)[:, None]
+    h = _leverages(rows, ClientData("me", Samples(X, y)), whole.leverage)
+    left_out = targets - (targets - rows @ whole.weights) / (1 - h)[:, None]
     for i in (0, 17, 89):
         without = shared(np.delete(everybody, i))
-        np.testing.assert_allclose(left_out[i], rows[i] @ without["weights"], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(left_out[i], rows[i] @ without.weights, rtol=1e-9, atol=1e-12)
 
 
 def test_the_discriminants_moments_are_those_of_the_scores():

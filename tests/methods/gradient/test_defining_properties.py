@@ -7,7 +7,6 @@ from torch.nn.functional import cross_entropy
 
 import gramfold as gf
 from gradient_cases import client_data, distance, quick, weights
-from gramfold.methods.gradient.base import model_of
 from gramfold.methods.gradient.fedas import fisher_traces
 
 
@@ -94,7 +93,7 @@ def test_fedala_with_weights_of_one_is_fedavg(federation):
 def test_fedala_weights_stay_between_zero_and_one_and_take_between_old_and_shared(federation):
     method = quick(gf.FedALA)
     clients, broadcasts = rounds_of(method, federation)
-    shared = np.asarray(model_of(broadcasts[-1])["head.weight"])
+    shared = np.asarray(broadcasts[-1].model["head.weight"])
     heads = method.personalize_many(clients, broadcasts[-1])
     for client, head in zip(clients, heads, strict=True):
         W = np.asarray(client.memory["weights/head.weight"])
@@ -110,11 +109,11 @@ def test_fedala_weights_stay_between_zero_and_one_and_take_between_old_and_share
 def test_feddbe_offsets_never_leave_the_client_and_are_what_makes_heads_differ(model, federation):
     method = quick(gf.FedDBE, model=model)
     clients, broadcasts = rounds_of(method, federation)
-    shared = {"n", "mean", *(f"model/{name}" for name in model_of(broadcasts[-1]))}
+    shared = {"n", "mean", *(f"model/{name}" for name in broadcasts[-1].model)}
     for broadcast in broadcasts[1:]:
         for upload in method.local_many(client_data(federation), broadcast):
             assert set(upload.pack().arrays) <= shared
-        assert set(broadcast.arrays) <= shared | {"shift", "scale"}
+        assert {*(f"model/{name}" for name in broadcast.model), *broadcast.extra} <= shared
     offsets = [np.asarray(client.memory["private/offset"]) for client in clients]
     assert np.abs(offsets[0] - offsets[1]).max() > 1e-4
     heads = method.personalize_many(clients, broadcasts[-1])
@@ -125,7 +124,7 @@ def test_feddbe_offsets_never_leave_the_client_and_are_what_makes_heads_differ(m
 def test_feddbe_holds_mean_features_near_everybodys(federation):
     def spread(kappa):
         clients, broadcasts = rounds_of(quick(gf.FedDBE, kappa=kappa, mean_momentum=1.0, model="mlp:16", rounds=6), federation)
-        consensus = np.asarray(broadcasts[-1]["mean"])
+        consensus = np.asarray(broadcasts[-1].extra["mean"])
         return np.mean([np.square(np.asarray(client.memory["private/mean"]) - consensus).mean() for client in clients])
 
     assert spread(20.0) < 0.8 * spread(0.0)
@@ -205,7 +204,7 @@ def test_fedselect_averages_over_those_who_share(federation):
         uploads[0][name] = torch.zeros_like(uploads[0][name])  # the first client keeps its biases
     total = uploads[0]
     total += uploads[1]
-    np.testing.assert_allclose(np.asarray(method.aggregate(total, broadcast)["model/head.bias"]), np.asarray(sole), rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(method.aggregate(total, broadcast).model["head.bias"]), np.asarray(sole), rtol=1e-6)
 
 
 def test_pfedme_solves_its_inner_problem_to_the_fixed_point(federation):

@@ -6,6 +6,7 @@ import pytest
 import gramfold as gf
 from gradient_cases import ON_FEATURES, client_data, distance, quick
 from gramfold.wire import Packet
+from gramfold.wire.record import Record
 
 FLOAT32 = 2e-5
 """Weights of size one after some twenty steps in float32, summed in another order."""
@@ -144,7 +145,7 @@ def test_everything_that_passes_between_clients_and_server_survives_the_wire(kin
             upload = method.local(client, broadcast)
             sent = type(upload).unpack(Packet.from_bytes(upload.pack().to_bytes()))
             total = sent if total is None else total.__iadd__(sent)
-        broadcast = Packet.from_bytes(method.aggregate(total, broadcast).to_bytes())
+        broadcast = Record.unpack(Packet.from_bytes(method.aggregate(total, broadcast).pack().to_bytes()))
     expected = gf.run(method, federation)
     for client in clients:
         assert distance(method.personalize(client, broadcast), expected.heads[client.name]) < FLOAT32

@@ -97,7 +97,7 @@ def test_a_run_stopped_in_the_middle_of_a_round_goes_on_to_the_same_bits(picture
     whole, calls, update = gf.run(method, pictures), [], gf.HeartPFL.update
 
     def stopped(self, cohort, broadcast):
-        calls.append(broadcast.meta["round"])
+        calls.append(broadcast.round)
         if len(calls) == len(pictures.clients) + 2:
             raise KeyboardInterrupt
         return update(self, cohort, broadcast)
