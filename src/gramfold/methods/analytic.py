@@ -83,12 +83,12 @@ class Analytic(Method):
         inputs, targets = client.train
         total = None
         for block in arrays.blocks(len(inputs), phi.dim):
-            part = Moments.from_features(phi(inputs[block]), targets[block], labels, phi.fingerprint, given_away=True)
+            part = Moments.from_features(phi(inputs[block]), targets[block], labels, phi.fingerprint, copy=False)
             total = part if total is None else total.__iadd__(part)
         if total is None:
             raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
         client.memory[FOLDED] = np.array(1)
-        return total
+        return total.settle()
 
     def check(self, upload: Any, broadcast: Packet) -> None:
         check_space(upload, self.map(broadcast), labels_of(broadcast))

@@ -44,8 +44,8 @@ def fold_patches(network: ConvolutionMap, train: Samples, broadcast: Packet) -> 
     codes = arrays.to_numpy(train.targets)
     for block in network.blocks(len(codes)):
         rows, repeated = network.patches(train.inputs[block]), np.repeat(codes[block], network.next.positions)
-        total += Moments.from_features(rows, repeated, total.labels, network.fingerprint, given_away=True)
-    return total
+        total += Moments.from_features(rows, repeated, total.labels, network.fingerprint, copy=False)
+    return total.settle()
 
 
 def with_layer(broadcast: Packet, weights: dict[str, Array]) -> Packet:

@@ -66,7 +66,9 @@ class PFedACnnL(FedACnnL):
         if self.groups != 1 and "centres" not in broadcast.arrays:
             return PerClient({client.name: class_sums(client.train, len(broadcast.meta["labels"]))})
         own = self._group(client, broadcast)
-        return GroupedMoments({own: fold_patches(network_of(broadcast, f"{own}/"), client.train, broadcast)})
+        networks = [network_of(broadcast, f"{g}/") for g in range(self._count(broadcast))]
+        moments = fold_patches(networks[own], client.train, broadcast)
+        return GroupedMoments({own: moments}, [network.fingerprint for network in networks])
 
     def check(self, upload: Any, broadcast: Packet) -> None:
         if self.groups != 1 and "centres" not in broadcast.arrays:
