@@ -98,7 +98,7 @@ class Fold:
     def take_total(self) -> Any:
         """The sum, which is not held here any longer: a solver may want its memory."""
         total, self.total = self.total, None
-        return total
+        return total.settle()
 
     def upload_of(self, client: str) -> Any:
         """A client's upload again, for methods that keep them."""

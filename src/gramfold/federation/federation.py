@@ -12,7 +12,7 @@ from gramfold.federation.client import Client, Samples, Task
 from gramfold.federation.datasets import Dataset, encode, require_finite
 from gramfold.federation.partition import Partition, follow
 from gramfold.numerics import seeds
-from gramfold.numerics.arrays import Array, is_torch, to_numpy
+from gramfold.numerics.arrays import Array, as_array, to_numpy
 
 ClientArrays = tuple[Array, Array] | tuple[Array, Array, Array, Array]
 ClientSource = ClientArrays | Callable[[], ClientArrays]
@@ -253,13 +253,13 @@ def load_source(name: str, source: ClientSource) -> ClientArrays:
     loaded = source() if callable(source) else source
     if len(loaded) not in (2, 4):
         raise GramfoldError(f"client {name!r} must be (X, y) or (X, y, X_test, y_test), got {len(loaded)} arrays")
-    arrays_of = tuple(part if is_torch(part) else np.asarray(part) for part in loaded)
+    arrays_of = tuple(map(as_array, loaded))
     for X, y in zip(arrays_of[::2], arrays_of[1::2], strict=True):
         if len(X) != len(y):
             raise GramfoldError(f"client {name!r} has {len(X)} samples but {len(y)} targets")
     if not len(arrays_of[0]):
         raise GramfoldError(f"client {name!r} has no samples; leave empty clients out")
-    return arrays_of  # type: ignore[return-value]
+    return arrays_of
 
 
 def _samples_of(clients: Mapping[str, ClientSource], test: float) -> int | None:

@@ -52,12 +52,12 @@ class Space(Record, kind="space"):
             total = part if total is None else total.__iadd__(part)
         if total is None:
             raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
-        return total
+        return total.settle()
 
     def check(self, upload: Any) -> None:
         """Raise unless an upload is moments in this space."""
         if not isinstance(upload, Moments):
-            raise GramfoldError(f"moments were expected, not {type(upload).__name__}")
+            raise GramfoldError(f"moments were expected, not {upload.kind}")
         outputs = upload.outputs if self.labels is None else len(self.labels)
         Moments(self.map.dim, outputs, labels=self.labels, fingerprint=self.map.fingerprint).require_same_space(upload)
 

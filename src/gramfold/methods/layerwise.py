@@ -42,7 +42,7 @@ def fold_patches(space: Space, train: Samples) -> Moments:
     for block in network.blocks(len(codes)):
         rows, repeated = network.patches(train.inputs[block]), np.repeat(codes[block], network.next.positions)
         total += Moments.from_features(rows, repeated, total.labels, network.fingerprint, copy=False)
-    return total
+    return total.settle()
 
 
 def with_next_layer(space: Space, total: Moments, seed: int, penalty: float | None) -> tuple[Space, Layer]:

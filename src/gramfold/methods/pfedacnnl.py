@@ -106,7 +106,8 @@ class PFedACnnL(Method):
         if self._grouping(broadcast):
             return PerClient({client.name: class_sums(client.train, len(broadcast.groups[0].space.labels or ()))})
         own = broadcast.own(client.train)
-        return GroupedMoments({own: fold_patches(broadcast.groups[own].space, client.train)})
+        fingerprints = [group.space.map.fingerprint for group in broadcast.groups]
+        return GroupedMoments({own: fold_patches(broadcast.groups[own].space, client.train)}, fingerprints)
 
     def check(self, upload: Any, broadcast: Groups) -> None:
         if self._grouping(broadcast):

@@ -4,23 +4,27 @@ With features F (n x m) and targets Y (n x C) the moments are the gram F'F, the 
 targets (for classes: the class counts) and n. They add up: the moments of pooled data are the sum of the clients'.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gramfold import wire
 from gramfold.errors import GramfoldError
+from gramfold.moments import codec
+from gramfold.moments.checks import check_exact_counts, check_possible, check_symmetric
+from gramfold.moments.products import Products, recover_rows
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 
 Labels = tuple[int | str, ...]
 
-_SYMMETRY_TOLERANCE = 1e-9  # relative; two summation orders of one float64 gram differ by far less
+HAIR = 1e-9
+"""What rounding may leave below zero after a subtraction, relative to the largest; more means those samples were never in."""
 
 
 class Moments:
@@ -33,35 +37,21 @@ class Moments:
     >>> bool(np.allclose((left + right).gram, pooled.gram)), (pooled - right).n
     (True, 2)
 
-    Held as a gram plus rows not yet multiplied out (fewer than m), whichever is less work; `gram` and `cross` settle it.
+    A value: `+` and `-` are pure, and reading changes neither what is sent nor what later additions give, bit for bit. `+=`
+    writes to its left side. Arrays that are read must not be written to.
     """
+
+    kind: ClassVar[str] = "moments"
 
     def __init__(
         self, dim: int, outputs: int, *, labels: Labels | None = None, fingerprint: str = "", like: Array | None = None
     ) -> None:
         """Moments of no samples: the zero of the addition. `labels` is None for regression targets."""
         self.dim, self.outputs, self.labels, self.fingerprint = dim, outputs, labels, fingerprint
-        self._like = np.empty(0) if like is None else like
-        self.n = 0
-        self.squares: Array = arrays.zeros((outputs,), self._like)
-        self._square: Array = None
-        self._packed: np.ndarray | None = None
-        """The gram as its packed lower triangle, as it came; adding it to another takes no more."""
-        self._cross: Array = None
-        self._mirrored = False
-        self._pending: list[tuple[Array, Array]] = []
-        """(rows, targets) that are part of the sum; targets are a matrix, or class codes that stand for one-hot rows."""
-
-    @property
-    def _gram(self) -> Array:
-        """The multiplied-out part of the gram, None where all rows are pending."""
-        if self._packed is not None:
-            self._square, self._packed = wire.unpack_lower(self._packed), None
-        return self._square
-
-    @_gram.setter
-    def _gram(self, gram: Array) -> None:
-        self._square, self._packed = gram, None
+        self.products = Products(dim, outputs, np.empty(0) if like is None else like)
+        self.squares: Array = arrays.zeros((outputs,), self.products.like)
+        self.exact_n = 0.0
+        """n as it was summed: not a whole number where noise was added to it."""
 
     # --- making them ---
 
@@ -73,12 +63,14 @@ class Moments:
         classes: int | Sequence[int | str] | None = None,
         fingerprint: str = "",
         *,
+        weights: Array | None = None,
         copy: bool = True,
     ) -> "Moments":
         """The moments of features (n x m) with class codes 0..C-1, or with continuous targets where `classes` is None.
 
-        `classes` is the number of classes or their labels. The features are promoted to float64 block by block. Arrays that are
-        not copied must not be written to afterwards, so that they need not be copied.
+        `classes` is the number of classes or their labels. The features are promoted to float64 block by block. With weights w
+        (n numbers, none negative) these are F'diag(w)F, F'diag(w)Y and sums of w y^2: a weight of 2 is a row twice, but n stays
+        the number of samples. With `copy=False` the arrays may be kept, and must not be written to afterwards.
         """
         if features.ndim != 2:
             raise GramfoldError(f"features must be n x m, got an array of shape {tuple(features.shape)}")
@@ -96,20 +88,34 @@ class Moments:
             targets = _codes(targets)
             if n and not (int(targets.min()) >= 0 and int(targets.max()) < outputs):
                 raise GramfoldError(f"class codes must lie in 0..{outputs - 1}, got {targets.min()}..{targets.max()}")
+        if weights is not None:
+            weights = _checked_weights(weights, n)
         total = cls(m, outputs, labels=labels, fingerprint=fingerprint, like=arrays.zeros((0,), features))
         for block in arrays.blocks(n, m):
             rows = arrays.float64(features[block])
             wanted = targets[block]
             if not (arrays.all_finite(rows) and arrays.all_finite(wanted)):
                 raise GramfoldError("features and targets must be finite; found NaN or infinity")
-            total.n += len(rows)
-            total.squares = total.squares + (
-                arrays.like(np.bincount(wanted, minlength=outputs), rows) if labels else (wanted**2).sum(0)
-            )
-            if len(rows) < m and copy:  # pending rows are kept as they are, so they must be nobody else's
-                rows, wanted = arrays.copy(rows), arrays.copy(wanted)
-            total._append(rows, wanted)
-        return total
+            total.exact_n += len(rows)
+            if weights is not None:
+                rows, wanted = total._weighted(rows, wanted, weights[block])
+            else:
+                squares = arrays.like(np.bincount(wanted, minlength=outputs), rows) if labels else (wanted**2).sum(0)
+                total.squares = total.squares + squares
+                if len(rows) < m and copy:  # buffered rows are kept as they are, so they must be nobody else's
+                    rows, wanted = arrays.copy(rows), arrays.copy(wanted)
+            total.products.append(rows, wanted)
+        return total.settle()
+
+    def _weighted(self, rows: Array, targets: Array, weights: np.ndarray) -> tuple[Array, Array]:
+        """Rows and targets times the root of their weights; the squares are added here, where whole weights stay whole."""
+        if targets.ndim == 1:
+            self.squares = self.squares + arrays.like(np.bincount(targets, weights, minlength=self.outputs), rows)
+            targets = arrays.one_hot(targets, self.outputs, rows)
+        else:
+            self.squares = self.squares + (arrays.like(weights, rows)[:, None] * targets**2).sum(0)
+        roots = arrays.like(np.sqrt(weights), rows)[:, None]
+        return rows * roots, targets * roots
 
     @classmethod
     def from_arrays(
@@ -121,69 +127,72 @@ class Moments:
         *,
         labels: Labels | None = None,
         fingerprint: str = "",
+        exact_counts: bool = True,
     ) -> "Moments":
-        """Moments given as full arrays, checked."""
-        moments = cls(len(gram), cross.shape[1], labels=labels, fingerprint=fingerprint, like=gram)
-        scale = float(abs(gram).max()) if len(gram) else 0.0
-        if tuple(gram.shape) != (moments.dim, moments.dim) or not float(abs(gram - gram.T).max()) <= (
-            _SYMMETRY_TOLERANCE * scale
-        ):
-            raise GramfoldError("the gram matrix is not square and symmetric")
-        moments.n, moments.squares = int(n), arrays.copy(arrays.float64(squares))
-        moments._gram, moments._cross = arrays.copy(arrays.float64(gram)), arrays.copy(arrays.float64(cross))
-        moments.check()
+        """Moments given as full arrays, checked. `exact_counts`: whether class counts must be whole and sum to n."""
+        check_symmetric(gram)
+        moments = cls(len(gram), cross.shape[1], labels=labels, fingerprint=fingerprint, like=arrays.zeros((0,), gram))
+        moments.exact_n, moments.squares = float(n), arrays.copy(arrays.float64(squares))
+        moments.products = Products.of(*(arrays.copy(arrays.float64(part)) for part in (gram, cross)))
+        check_possible(moments)
+        if exact_counts:
+            check_exact_counts(moments)
         return moments
 
     def copy(self) -> "Moments":
-        twin = Moments(self.dim, self.outputs, labels=self.labels, fingerprint=self.fingerprint, like=self._like)
-        twin.n, twin.squares, twin._mirrored, twin._pending = self.n, self.squares, self._mirrored, list(self._pending)
-        if self._gram is not None:
-            twin._gram, twin._cross = arrays.copy(self._gram), arrays.copy(self._cross)
+        return self._same_space(self.exact_n, self.squares, self.products.copy())
+
+    def _same_space(self, n: float = 0.0, squares: Array = None, products: Products | None = None) -> "Moments":
+        """Other moments of the same features, targets and classes; of no samples where none are given."""
+        twin = Moments(self.dim, self.outputs, labels=self.labels, fingerprint=self.fingerprint, like=self.products.like)
+        if products is not None:
+            twin.exact_n, twin.squares, twin.products = n, squares, products
         return twin
 
     # --- reading them ---
 
     @property
+    def n(self) -> int:
+        """The number of samples."""
+        return round(self.exact_n)
+
+    @property
     def gram(self) -> Array:
-        """F'F, full and symmetric. Do not write to it."""
-        if not self._mirrored:
-            arrays.mirror(self.lower_gram)
-            self._mirrored = True
-        return self._gram
+        """F'F, full and symmetric."""
+        return self.products.full_gram()
 
     @property
     def lower_gram(self) -> Array:
         """F'F, of which only the lower triangle is certain: all that a Cholesky factorisation reads."""
-        self._settle()
-        return self._gram
+        return self.products.read()[0]
 
     @property
     def cross(self) -> Array:
-        """F'Y. Do not write to it."""
-        self._settle()
-        return self._cross
+        """F'Y."""
+        return self.products.read()[1]
 
     @property
     def counts(self) -> np.ndarray:
-        """Samples per class."""
+        """Samples per class, int64; float64 where they are sums of weights or noise was added to them, and so are not whole."""
         if self.labels is None:
             raise GramfoldError("moments of continuous targets have no class counts")
-        return np.asarray(np.rint(arrays.to_numpy(self.squares)), dtype=np.int64)
+        sums = arrays.to_numpy(self.squares)
+        whole = sums.astype(np.int64) if (abs(sums) <= codec.MAX_SAMPLES).all() else sums
+        return whole if (whole == sums).all() else sums
+
+    def factor(self) -> tuple[Array, Array]:
+        """Rows R and targets T, at most m and at most n of each, with R'R the gram and R'T the cross-moment."""
+        if self.products.rows_only:
+            return self.products.rows()
+        return recover_rows(self.lower_gram, self.cross, min(self.n, self.dim))
 
     def rotated(self) -> tuple["Moments", Array]:
         """The same moments with their rows turned into the triangular factor that travels, and the rotation Q with F = Q R."""
         rows, targets = self.factor()
         q, r = arrays.qr(rows)
-        twin = Moments(self.dim, self.outputs, labels=self.labels, fingerprint=self.fingerprint, like=self._like)
-        twin.n, twin.squares, twin._pending = self.n, self.squares, [(r, q.T @ targets)]
-        return twin, q
-
-    def factor(self) -> tuple[Array, Array]:
-        """Rows R and targets T, at most m of each, with R'R the gram and R'T the cross-moment."""
-        if self._gram is None:
-            return self._joined()
-        rows, solve = arrays.gram_rows(self.lower_gram)
-        return rows, solve @ self.cross
+        products = Products(self.dim, self.outputs, self.products.like)
+        products.append(r, q.T @ targets)
+        return self._same_space(self.exact_n, self.squares, products), q
 
     def __repr__(self) -> str:
         kind = "targets" if self.labels is None else "classes"
@@ -193,22 +202,9 @@ class Moments:
 
     def __iadd__(self, other: "Moments") -> "Moments":
         self.require_same_space(other)
-        self.n += other.n
+        self.exact_n += other.exact_n
         self.squares = self.squares + other.squares
-        mine = self._gram
-        if other._packed is not None and mine is not None:
-            wire.add_lower(mine, other._packed)
-            self._cross += other._cross
-            self._mirrored = False
-        elif other._gram is not None:
-            if mine is None:
-                self._gram, self._cross = arrays.copy(other._gram), arrays.copy(other._cross)
-            else:
-                mine += other._gram
-                self._cross += other._cross
-            self._mirrored = False
-        for rows, targets in list(other._pending):  # a list of its own: `a += a` appends to the one it reads
-            self._append(rows, targets)
+        self.products.add(other.products)
         return self
 
     def __add__(self, other: "Moments") -> "Moments":
@@ -219,48 +215,24 @@ class Moments:
     def __sub__(self, other: "Moments") -> "Moments":
         """The moments without `other`'s samples, which must be part of these."""
         self.require_same_space(other)
-        fewer = self.labels is not None and bool((self.counts < other.counts).any())
-        if self.n < other.n or fewer:
+        n, squares = self.exact_n - other.exact_n, self.squares - other.squares
+        # counts are whole, or sums of weights that rounding may leave a hair below zero
+        fewer = self.labels is not None and bool((squares < -min(HAIR * _largest(self.squares), 0.5)).any())
+        if n < 0 or fewer:
             raise GramfoldError(f"cannot take {other.n} samples out of {self.n}: they are not part of these moments")
-        rest = Moments(self.dim, self.outputs, labels=self.labels, fingerprint=self.fingerprint, like=self._like)
-        rest.n, rest.squares = self.n - other.n, (self.squares - other.squares).clip(0.0)
-        rest._gram, rest._cross = self.lower_gram - other.lower_gram, self.cross - other.cross
-        # rounding may leave a diagonal entry a hair below zero; more than a hair means those samples were never in
-        diagonal, hair = rest._gram.diagonal(), 1e-9 * float(self._gram.diagonal().max()) if self.dim else 0.0
-        nothing_left = rest.n == 0
-        if self.dim and (float(diagonal.min()) < -hair or (nothing_left and float(diagonal.max()) > hair)):
+        gram = self.lower_gram - other.lower_gram
+        diagonal, hair = gram.diagonal(), HAIR * _largest(self.lower_gram.diagonal())
+        if self.dim and (float(diagonal.min()) < -hair or (n == 0 and float(diagonal.max()) > hair)):
             raise GramfoldError("cannot subtract moments whose samples were never added")
-        if nothing_left:
-            return Moments(self.dim, self.outputs, labels=self.labels, fingerprint=self.fingerprint, like=self._like)
-        arrays.add_to_diagonal(rest._gram, (-diagonal).clip(0.0))
-        return rest
+        if n == 0:
+            return self._same_space()
+        arrays.add_to_diagonal(gram, (-diagonal).clip(0.0))
+        return self._same_space(n, squares.clip(0.0), Products.of(gram, self.cross - other.cross))
 
-    def _append(self, rows: Array, targets: Array) -> None:
-        self._pending.append((rows, targets))
-        if sum(len(rows) for rows, _ in self._pending) >= self.dim:
-            self._settle()
-
-    def _settle(self) -> None:
-        """Multiply out the pending rows."""
-        if self._gram is None:
-            self._gram = arrays.zeros((self.dim, self.dim), self._like)
-            self._cross = arrays.zeros((self.dim, self.outputs), self._like)
-        if self._pending:
-            if all(targets.ndim == 1 for _, targets in self._pending):
-                rows = arrays.concatenate([rows for rows, _ in self._pending])
-                self._cross += arrays.class_sums(rows, np.concatenate([codes for _, codes in self._pending]), self.outputs)
-            else:
-                rows, targets = self._joined()
-                self._cross += rows.T @ targets
-            arrays.add_gram(self._gram, rows)
-            self._pending = []
-            self._mirrored = False
-
-    def _joined(self) -> tuple[Array, Array]:
-        empty = (arrays.zeros((0, self.dim), self._like), arrays.zeros((0, self.outputs), self._like))
-        pairs = self._pending or [empty]
-        wanted = [arrays.one_hot(part, self.outputs, rows) if part.ndim == 1 else part for rows, part in pairs]
-        return arrays.concatenate([rows for rows, _ in pairs]), arrays.concatenate(wanted)
+    def settle(self) -> "Moments":
+        """Multiply buffered rows out in place: called once on a finished sum, reading it takes no second gram. Returns itself."""
+        self.products.settle()
+        return self
 
     def require_same_space(self, other: "Moments") -> None:
         """Raise unless these can be added: the same features, targets and classes."""
@@ -273,112 +245,46 @@ class Moments:
             if mine != theirs:
                 raise GramfoldError(f"moments differ in their {name}: {_short(mine)} and {_short(theirs)}")
 
-    def check(self) -> None:
-        """Raise unless these can be the moments of n samples: shapes, finiteness, diagonal, counts."""
-        squares = arrays.to_numpy(self.squares)
-        held, numbers, diagonal = [self._joined()], [squares], None
-        if self._packed is not None:
-            numbers += [self._packed, self._cross]
-            diagonal = self._packed[wire.lower_diagonal(self.dim)]
-        elif self._gram is not None:
-            held.append((self._gram, self._cross))
-            diagonal = self._gram.diagonal()
-        for left, right in held:
-            if tuple(left.shape) != (len(right), self.dim) or tuple(right.shape) != (len(left), self.outputs):
-                raise GramfoldError(f"moments of wrong shape: {tuple(left.shape)} with {tuple(right.shape)}")
-        if squares.shape != (self.outputs,) or (self.labels is not None and len(self.labels) != self.outputs):
-            raise GramfoldError(f"moments of {self.outputs} targets with target squares of shape {squares.shape}")
-        if not all(arrays.all_finite(part) for part in (*numbers, *(part for pair in held for part in pair))):
-            raise GramfoldError("moments must be finite; found NaN or infinity")
-        if diagonal is not None and self.dim and float(diagonal.min()) < 0:
-            raise GramfoldError("the gram matrix has a negative diagonal entry")
-        if self.n < 0 or squares.min(initial=0.0) < 0 or sum(len(rows) for rows, _ in self._pending) > self.n:
-            raise GramfoldError(f"these cannot be the moments of {self.n} samples")
-        if self.labels is not None and ((squares != np.rint(squares)).any() or squares.sum() != self.n):
-            raise GramfoldError(f"class counts sum to {squares.sum():g}, but there are {self.n} samples")
-
-    # --- on the wire ---
-
-    def _form(self) -> tuple[str, int]:
-        """How these travel, and with how many rows: the triangle, or the QR factor where that is smaller."""
-        rows = sum(len(rows) for rows, _ in self._pending)
-        if self._gram is None and rows < self.dim:
-            return "factor", rows
-        return "triangle", self.dim
-
-    def packed_shapes(self) -> dict[str, tuple[tuple[int, ...], str]]:
-        """Shapes and dtypes of the arrays of `pack()`, without making it."""
-        form, rows = self._form()
-        present = int((self.squares > 0).sum())
-        size = wire.lower_size(self.dim) if form == "triangle" else wire.upper_size(rows, self.dim)
-        squares = "F64" if self.labels is None else "I64"
-        return {"gram": ((size,), "F64"), "cross": ((rows, present), "F64"), "squares": ((self.outputs,), squares)}
-
-    def packed_meta(self) -> dict[str, Any]:
-        """The metadata of `pack()`."""
-        form, rows = self._form()
-        labels = None if self.labels is None else list(self.labels)
-        return {
-            "moments": form, "n": self.n, "dim": self.dim, "rows": rows, "labels": labels, "fingerprint": self.fingerprint,
-        }  # fmt: skip
+    # --- as a message, a file, a vector ---
 
     @property
     def wire_bytes(self) -> int:
         """The length of `pack().to_bytes()`, without making it."""
-        return wire.serialised_size(self.packed_shapes(), Packet({}, self.packed_meta())._metadata())
+        return wire.packet_size(codec.shapes(self), codec.meta(self))
 
     def pack(self) -> Packet:
-        """Triangle and cross-moment, or, where fewer numbers, R and Q'Y of F = QR: the same moments exactly.
-
-        Columns of targets that are all zero (absent classes) do not travel.
-        """
-        form, _ = self._form()
-        present = arrays.to_numpy(self.squares > 0)
-        if form == "triangle":
-            gram, cross = wire.pack_lower(self.lower_gram), arrays.to_numpy(self.cross)
-        else:
-            rows, targets = self.factor()
-            q, r = arrays.qr(rows)
-            gram, cross = wire.pack_upper(r), arrays.to_numpy(q.T @ targets)
-        squares = arrays.to_numpy(self.squares) if self.labels is None else self.counts
-        return Packet({"gram": gram, "cross": np.ascontiguousarray(cross[:, present]), "squares": squares}, self.packed_meta())
+        """The message that carries them, the smaller of its two forms: see codec."""
+        return codec.pack(self)
 
     @classmethod
-    def unpack(cls, packet: Packet) -> "Moments":
-        """The moments in a packet, checked."""
-        try:
-            meta = packet.meta
-            form, n, dim, rows = meta["moments"], *(_whole(meta[key]) for key in ("n", "dim", "rows"))
-            labels = None if meta["labels"] is None else tuple(meta["labels"])
-            gram, sent, squares = (np.asarray(packet[key], dtype=np.float64) for key in ("gram", "cross", "squares"))
-            present = squares > 0
-            fits = squares.ndim == 1 and sent.shape == (rows, present.sum()) and rows <= dim
-            if form not in ("triangle", "factor") or not fits:
-                raise ValueError(f"a {form!r} of {rows} rows and {dim} columns with a cross-moment of shape {sent.shape}")
-            moments = cls(dim, len(squares), labels=labels, fingerprint=str(meta["fingerprint"]))
-            moments.n, moments.squares = n, squares
-            if form == "factor":
-                gram = wire.unpack_upper(gram, rows, dim)
-            elif (gram.shape, rows) != ((wire.lower_size(dim),), dim):
-                raise ValueError(f"{gram.size} numbers are not the triangle of a {dim} x {dim} matrix")
-            cross = np.zeros((rows, len(squares)))
-            cross[:, present] = sent
-            if form == "triangle":
-                moments._packed, moments._cross = gram, cross
-            else:
-                moments._pending = [(gram, cross)]
-        except (KeyError, TypeError, ValueError) as error:
-            raise GramfoldError(f"not a message of moments: {error}") from None
-        moments.check()
-        return moments
+    def unpack(cls, packet: Packet, *, exact_counts: bool = True) -> "Moments":
+        """The moments in a packet, whose arrays they may keep, checked. Weights or noise leave no `exact_counts`."""
+        return codec.unpack(cls, packet, exact_counts)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write them as safetensors."""
         wire.write_atomically(Path(path), *self.pack().pieces())
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> "Moments":
-        return cls.unpack(Packet.from_bytes(wire.read(Path(path))))
+    def load(cls, path: str | PathLike[str], *, exact_counts: bool = True) -> "Moments":
+        return cls.unpack(Packet.from_bytes(wire.read(Path(path))), exact_counts=exact_counts)
+
+    def vector(self) -> np.ndarray:
+        """All that is private as one vector, whose length follows from `public()`: see codec. Vectors add like moments."""
+        return codec.vector(self)
+
+    def public(self) -> dict[str, Any]:
+        """All that is the same for every client: the space these are moments in."""
+        return codec.public(self)
+
+    @classmethod
+    def from_vector(cls, vector: np.ndarray, public: Mapping[str, Any]) -> "Moments":
+        """The moments in a vector, perhaps a sum and perhaps with noise: finite numbers, but not checked further."""
+        return codec.from_vector(cls, vector, public)
+
+
+def _largest(array: Array) -> float:
+    return float(array.max()) if len(array) else 0.0
 
 
 def _short(value: object) -> str:
@@ -394,7 +300,9 @@ def _codes(targets: Array) -> Array:
     return codes.astype(np.int64)
 
 
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or value < 0:
-        raise ValueError(f"expected a whole number, got {value!r}")
-    return value
+def _checked_weights(weights: Array, n: int) -> np.ndarray:
+    """One finite number per sample, none negative."""
+    numbers = np.asarray(arrays.to_numpy(weights), dtype=np.float64)
+    if numbers.shape != (n,) or not (np.isfinite(numbers).all() and numbers.min(initial=0.0) >= 0):
+        raise GramfoldError(f"weights must be {n} finite numbers, none of them negative")
+    return numbers

@@ -1,9 +1,10 @@
 """The one backend: what the mathematics needs from NumPy arrays and torch tensors alike.
 
 Everything above works on "arrays" and calls these functions; NumPy goes to LAPACK, torch to wherever its tensor lives.
-NamedSums and solves are float64 throughout.
+Sums and solves are float64 throughout.
 """
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,7 +30,7 @@ def float64(array: Array) -> Array:
         import torch
 
         return array.to(torch.float64)
-    return np.ascontiguousarray(array, dtype=np.float64)
+    return np.asarray(array, dtype=np.float64, order="C")
 
 
 def to_numpy(array: Array) -> np.ndarray:
@@ -77,6 +78,16 @@ def like(values: Array, other: Array) -> Array:
     return to_numpy(values)
 
 
+def as_array(values: Any) -> Array:
+    """A tensor as it is, anything else as a NumPy array."""
+    return values if is_torch(values) else np.asarray(values)
+
+
+def device_of(array: Array) -> str | None:
+    """Where a tensor lives; None for a NumPy array."""
+    return str(array.device) if is_torch(array) else None
+
+
 def zeros(shape: tuple[int, ...], other: Array) -> Array:
     """float64 zeros of `other`'s kind."""
     if is_torch(other):
@@ -120,6 +131,33 @@ def class_sums(rows: Array, codes: Array, classes: int) -> Array:
 def row_squares(rows: Array) -> Array:
     """The squared length of every row."""
     return (rows**2).sum(1) if is_torch(rows) else np.einsum("ij,ij->i", rows, rows)
+
+
+def row_max(rows: Array) -> Array:
+    """The largest number of every row."""
+    return rows.amax(1) if is_torch(rows) else rows.max(1)
+
+
+def cos_inplace(array: Array) -> Array:
+    """The cosines, written over the array, which is given back."""
+    return array.cos_() if is_torch(array) else np.cos(array, out=array)
+
+
+def exp(array: Array) -> Array:
+    return array.exp() if is_torch(array) else np.exp(array)
+
+
+def activation(name: str, on_numpy: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """A function of each number: torch.nn.functional's of this name for tensors, the one given for NumPy arrays."""
+
+    def apply(x: Array) -> Array:
+        if is_torch(x):
+            from torch.nn import functional
+
+            return getattr(functional, name)(x)
+        return on_numpy(x)
+
+    return apply
 
 
 def all_finite(array: Array) -> bool:
@@ -241,3 +279,14 @@ def qr(rows: Array) -> tuple[Array, Array]:
     else:
         q, r = np.linalg.qr(rows)
     return q, r
+
+
+def svd(matrix: Array) -> tuple[Array, Array, Array]:
+    """Reduced U, singular values, descending, and V'."""
+    if is_torch(matrix):
+        import torch
+
+        u, s, vt = torch.linalg.svd(matrix, full_matrices=False)
+    else:
+        u, s, vt = np.linalg.svd(matrix, full_matrices=False)
+    return u, s, vt

@@ -1,30 +1,54 @@
 """Moments by group: what clients send where a server sums each group of them for itself."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import functools
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
 
 from gramfold import wire
 from gramfold.errors import GramfoldError
-from gramfold.moments import Moments
+from gramfold.moments import Moments, codec
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 
 
-@dataclass
 class GroupedMoments:
-    """Moments under their group's number. Adding adds group by group.
+    """Moments under their group's number. Adding adds group by group; a group that is not there has no samples.
+
+    `fingerprints` are those of the groups' feature maps, one for each group there may be. All of them are in the vector, so
+    that it does not give away which one a client is in.
 
     >>> import numpy as np
-    >>> one, two = (Moments.from_features(np.eye(2), np.arange(2), classes=2) for _ in range(2))
-    >>> total = GroupedMoments({0: one})
-    >>> total += GroupedMoments({3: two})
+    >>> one, two = (Moments.from_features(np.eye(2), np.arange(2), classes=2, fingerprint=map) for map in ("a", "b"))
+    >>> total = GroupedMoments({0: one}, ["a", "b"])
+    >>> total += GroupedMoments({1: two}, ["a", "b"])
     >>> {group: moments.n for group, moments in total.groups.items()}
-    {0: 2, 3: 2}
+    {0: 2, 1: 2}
     """
 
-    groups: dict[int, Moments]
+    kind: ClassVar[str] = "grouped-moments"
+
+    def __init__(self, groups: Mapping[int, Moments], fingerprints: Sequence[str]) -> None:
+        self.groups, self.fingerprints = dict(groups), tuple(fingerprints)
+        if not self.groups:
+            raise GramfoldError("moments by group need a group")
+        for group, moments in self.groups.items():
+            if not 0 <= group < len(self.fingerprints):
+                raise GramfoldError(f"there is no group {group} among {len(self.fingerprints)}")
+            self._empty(group).require_same_space(moments)
+
+    def _empty(self, group: int) -> Moments:
+        """A group's moments of no samples: groups have the same dimensions and labels, and each its own map."""
+        some = next(iter(self.groups.values()))
+        return Moments(some.dim, some.outputs, labels=some.labels, fingerprint=self.fingerprints[group])
 
     def __iadd__(self, other: "GroupedMoments") -> "GroupedMoments":
+        if self.fingerprints != other.fingerprints:
+            raise GramfoldError("moments by group differ in their groups' feature maps")
+        for group, moments in other.groups.items():
+            self._empty(group).require_same_space(moments)
         for group, moments in other.groups.items():
             if group in self.groups:
                 self.groups[group] += moments
@@ -33,37 +57,44 @@ class GroupedMoments:
         return self
 
     def copy(self) -> "GroupedMoments":
-        return GroupedMoments({group: moments.copy() for group, moments in self.groups.items()})
+        return GroupedMoments({group: moments.copy() for group, moments in self.groups.items()}, self.fingerprints)
+
+    def settle(self) -> "GroupedMoments":
+        for moments in self.groups.values():
+            moments.settle()
+        return self
 
     def total(self) -> Moments:
-        """All groups together."""
-        first, *others = (self.groups[group] for group in sorted(self.groups))
-        pooled = first.copy()
-        for moments in others:
-            pooled += moments
-        return pooled
+        """All groups pooled as if their maps were one, and so as moments of no map that has a fingerprint."""
+        parts = [self.groups[group].copy() for group in sorted(self.groups)]
+        for part in parts:
+            part.fingerprint = ""
+        return functools.reduce(operator.iadd, parts)
 
-    def _meta(self, metas: Mapping[int, object]) -> dict[str, object]:
-        return {"groups": {str(group): metas[group] for group in sorted(metas)}}
+    # --- as a message ---
+
+    def _meta(self) -> dict[str, Any]:
+        metas = {str(group): codec.meta(self.groups[group]) for group in sorted(self.groups)}
+        return {"kind": self.kind, "groups": metas, "fingerprints": list(self.fingerprints)}
 
     @property
     def wire_bytes(self) -> int:
         """The length of `pack().to_bytes()`, without making it."""
-        shapes = {f"{g}/{name}": shape for g, part in self.groups.items() for name, shape in part.packed_shapes().items()}
-        meta = self._meta({g: part.packed_meta() for g, part in self.groups.items()})
-        return wire.serialised_size(shapes, Packet({}, meta)._metadata())
+        shapes = {f"{g}/{name}": shape for g, part in self.groups.items() for name, shape in codec.shapes(part).items()}
+        return wire.packet_size(shapes, self._meta())
 
     def pack(self) -> Packet:
         packed = {group: moments.pack() for group, moments in self.groups.items()}
         parts = {f"{group}/{name}": part for group, packet in packed.items() for name, part in packet.arrays.items()}
-        return Packet(parts, self._meta({group: packet.meta for group, packet in packed.items()}))
+        return Packet(parts, self._meta())
 
     @classmethod
-    def unpack(cls, packet: Packet) -> "GroupedMoments":
+    def unpack(cls, packet: Packet, *, exact_counts: bool = True) -> "GroupedMoments":
         """The moments in a packet, checked."""
         try:
             metas = {int(group): meta for group, meta in packet.meta["groups"].items()}
-        except (KeyError, AttributeError, ValueError) as error:
+            fingerprints = [str(fingerprint) for fingerprint in packet.meta["fingerprints"]]
+        except (KeyError, AttributeError, TypeError, ValueError) as error:
             raise GramfoldError(f"not a message of moments by group: {error}") from None
         parts: dict[int, dict[str, Array]] = {group: {} for group in metas}
         for place, part in packet.arrays.items():
@@ -71,4 +102,35 @@ class GroupedMoments:
             if not group.isdecimal() or int(group) not in parts:
                 raise GramfoldError(f"not a message of moments by group: {place} belongs to none")
             parts[int(group)][name] = part
-        return cls({group: Moments.unpack(Packet(parts[group], metas[group])) for group in metas})
+        unpacked = {g: Moments.unpack(Packet(parts[g], metas[g]), exact_counts=exact_counts) for g in metas}
+        return cls(unpacked, fingerprints)
+
+    # --- as a vector ---
+
+    def vector(self) -> np.ndarray:
+        """The groups' vectors one after another, zeros where a group has no samples."""
+        size = codec.vector_length(self._empty(0).public())
+        vector = np.zeros(len(self.fingerprints) * size)
+        for group, moments in self.groups.items():
+            vector[group * size : (group + 1) * size] = moments.vector()
+        return vector
+
+    def public(self) -> dict[str, Any]:
+        space = self._empty(0).public()
+        del space["fingerprint"]
+        return {**space, "kind": self.kind, "fingerprints": list(self.fingerprints)}
+
+    @classmethod
+    def from_vector(cls, vector: np.ndarray, public: Mapping[str, Any]) -> "GroupedMoments":
+        """Groups whose numbers are all zero have no samples, and are not there; the first is, where all are."""
+        try:
+            fingerprints, size = tuple(public["fingerprints"]), codec.vector_length(public)
+            if vector.shape != (len(fingerprints) * size,) or not fingerprints:
+                raise ValueError(f"an array of shape {vector.shape}, where {len(fingerprints)} x {size} numbers were expected")
+        except (KeyError, TypeError, ValueError) as error:
+            raise GramfoldError(f"not a vector of moments by group: {error}") from None
+        groups = {}
+        for group, part in enumerate(vector.reshape(len(fingerprints), size)):
+            if part.any():
+                groups[group] = Moments.from_vector(part, {**public, "fingerprint": fingerprints[group]})
+        return cls(groups or {0: Moments.from_vector(vector[:size], {**public, "fingerprint": fingerprints[0]})}, fingerprints)

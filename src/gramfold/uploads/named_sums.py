@@ -1,7 +1,10 @@
-"""Uploads that are not moments: named arrays that add, and parcels that must arrive apart."""
+"""Named arrays that add: what gradient methods send."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.numerics import arrays
@@ -19,6 +22,8 @@ class NamedSums:
     [3.0, 3.0]
     """
 
+    kind: ClassVar[str] = "named-sums"
+
     def __init__(self, parts: Mapping[str, Array]) -> None:
         self._parts = dict(parts)
         self._own = False  # whether the arrays are a float64 total that may be written to
@@ -30,65 +35,74 @@ class NamedSums:
         return name in self._parts
 
     def __setitem__(self, name: str, part: Array) -> None:
-        self._parts[name] = part
+        self._parts[name], self._own = part, False
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(part.shape) for name, part in self._parts.items()}
 
     def __iadd__(self, other: "NamedSums") -> "NamedSums":
-        mine, theirs = ({name: tuple(part.shape) for name, part in sums._parts.items()} for sums in (self, other))
+        mine, theirs = self._shapes(), other._shapes()
         if mine != theirs:
             wrong = min(name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name))
             raise GramfoldError(f"sums differ in {wrong}: shape {mine.get(wrong)} and {theirs.get(wrong)}")
         if not self._own:
             self._parts, self._own = {name: arrays.copy(arrays.float64(part)) for name, part in self._parts.items()}, True
         for name, part in other._parts.items():
-            self._parts[name] += part
+            self._parts[name] += arrays.like(part, self._parts[name])
         return self
 
     def copy(self) -> "NamedSums":
+        """Another; arrays are shared until one of the two is added to, so a total gives away copies of its own."""
+        if self._own:
+            return NamedSums({name: arrays.copy(part) for name, part in self._parts.items()})
         return NamedSums(self._parts)
 
-    @property
-    def wire_bytes(self) -> int:
-        return self.pack().wire_bytes
-
-    def pack(self) -> Packet:
-        return Packet(self._parts)
-
-    @classmethod
-    def unpack(cls, packet: Packet) -> "NamedSums":
-        return cls(packet.arrays)
-
-
-@dataclass
-class PerClient:
-    """Parcels by client: for servers that must see uploads apart. Adding gathers."""
-
-    parcels: dict[str, Mapping[str, Array]] = field(default_factory=dict)
-
-    def __iadd__(self, other: "PerClient") -> "PerClient":
-        self.parcels |= other.parcels
+    def settle(self) -> "NamedSums":
         return self
 
-    def copy(self) -> "PerClient":
-        return PerClient(dict(self.parcels))
-
-    def in_order(self) -> Sequence[Mapping[str, Array]]:
-        """The parcels by client name, whatever the order in which they came."""
-        return [self.parcels[name] for name in sorted(self.parcels)]
+    # --- as a message ---
 
     @property
     def wire_bytes(self) -> int:
         return self.pack().wire_bytes
 
     def pack(self) -> Packet:
-        """Arrays under their client's place, the clients' names as metadata."""
-        names = sorted(self.parcels)
-        parts = {f"{i}/{key}": part for i, name in enumerate(names) for key, part in self.parcels[name].items()}
-        return Packet(parts, {"gathered": names})
+        return Packet(self._parts, {"kind": self.kind})
 
     @classmethod
-    def unpack(cls, packet: Packet) -> "PerClient":
-        gathered = cls({name: {} for name in packet.meta["gathered"]})
-        for place, part in packet.arrays.items():
-            i, _, key = place.partition("/")
-            gathered.parcels[packet.meta["gathered"][int(i)]][key] = part  # type: ignore[index]
-        return gathered
+    def unpack(cls, packet: Packet, *, exact_counts: bool = True) -> "NamedSums":
+        """The sums in a packet, which must be finite."""
+        require_finite(packet)
+        return cls(packet.arrays)
+
+    # --- as a vector ---
+
+    def vector(self) -> np.ndarray:
+        """The arrays one after another, by name."""
+        flat = [np.asarray(arrays.to_numpy(self._parts[name]), np.float64).reshape(-1) for name in sorted(self._parts)]
+        return np.concatenate([np.empty(0), *flat])
+
+    def public(self) -> dict[str, Any]:
+        shapes = self._shapes()
+        return {"kind": self.kind, "shapes": {name: list(shapes[name]) for name in sorted(shapes)}}
+
+    @classmethod
+    def from_vector(cls, vector: np.ndarray, public: Mapping[str, Any]) -> "NamedSums":
+        """In float64, whatever precision the sums were sent in."""
+        try:
+            shapes = {name: tuple(public["shapes"][name]) for name in sorted(public["shapes"])}
+            sizes = [prod(shape) for shape in shapes.values()]
+            if vector.shape != (sum(sizes),) or any(side < 0 for shape in shapes.values() for side in shape):
+                raise ValueError(f"an array of shape {vector.shape}, where {sum(sizes)} numbers were expected")
+        except (KeyError, TypeError, ValueError) as error:
+            raise GramfoldError(f"not a vector of named sums: {error}") from None
+        if not arrays.all_finite(vector):
+            raise GramfoldError("an upload must be finite; found NaN or infinity")
+        parts = np.split(np.array(vector, np.float64), np.cumsum(sizes))
+        return cls({name: part.reshape(shapes[name]) for name, part in zip(shapes, parts, strict=False)})
+
+
+def require_finite(packet: Packet) -> None:
+    for name, part in packet.arrays.items():
+        if not arrays.all_finite(part):
+            raise GramfoldError(f"an upload must be finite; found NaN or infinity in {name}")

@@ -1,30 +1,39 @@
-"""An upload that came over a network, back from its packet: which kind it is stands in its metadata."""
+"""An upload back from its packet or its vector: which kind it is stands in the metadata."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.moments import Moments
-from gramfold.numerics.arrays import all_finite
+from gramfold.uploads.base import Upload
 from gramfold.uploads.grouped_moments import GroupedMoments
-from gramfold.uploads.named_sums import NamedSums, PerClient
+from gramfold.uploads.named_sums import NamedSums
+from gramfold.uploads.per_client import PerClient
 from gramfold.wire import Packet
 
+KINDS: dict[str, type[Upload]] = {kind.kind: kind for kind in (Moments, GroupedMoments, NamedSums, PerClient)}
 
-def unpack(packet: Packet) -> Moments | GroupedMoments | NamedSums | PerClient:
-    """The moments, moments by group, sums or gathered parcels in a packet, checked as far as they can be checked alone.
+
+def unpack(packet: Packet, *, exact_counts: bool = True) -> Any:
+    """The upload in a packet, checked as far as it can be checked alone.
 
     >>> import numpy as np
     >>> unpack(NamedSums({"w": np.ones(2)}).pack())["w"].tolist()
     [1.0, 1.0]
     """
-    if "moments" in packet.meta:
-        return Moments.unpack(packet)
-    if "groups" in packet.meta:
-        return GroupedMoments.unpack(packet)
-    for name, part in packet.arrays.items():
-        if not all_finite(part):
-            raise GramfoldError(f"an upload must be finite; found NaN or infinity in {name}")
-    if "gathered" not in packet.meta:
-        return NamedSums.unpack(packet)
-    try:
-        return PerClient.unpack(packet)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise GramfoldError(f"not a message of gathered parcels: {error}") from None
+    return _kind(packet.meta).unpack(packet, exact_counts=exact_counts)
+
+
+def from_vector(vector: np.ndarray, public: Mapping[str, Any]) -> Any:
+    """The upload whose `vector()` and `public()` these are."""
+    return _kind(public).from_vector(vector, public)
+
+
+def _kind(metadata: Mapping[str, Any]) -> type[Upload]:
+    tag = metadata.get("kind")
+    kind = KINDS.get(tag) if isinstance(tag, str) else None
+    if kind is None:
+        raise GramfoldError(f"unknown kind of upload {tag!r}; known: {', '.join(KINDS)}")
+    return kind

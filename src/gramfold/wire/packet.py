@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors.numpy import load
 
 from gramfold.errors import GramfoldError
 from gramfold.numerics.arrays import Array, to_numpy
@@ -19,6 +19,10 @@ _DTYPES = {
     "int32": "I32", "float16": "F16", "uint8": "U8", "bool": "BOOL",
 }  # fmt: skip
 _LAYOUT = list(_DTYPES.values())
+
+
+FORMAT = 2
+"""What packets and files are written as. Those of gramfold's first days name no format: that is 1."""
 
 
 @dataclass(frozen=True)
@@ -48,15 +52,12 @@ class Packet:
 
     def _metadata(self) -> dict[str, str]:
         lists = {"triangular": self.triangular - self.known, "known": self.known}
-        return {"meta": json.dumps(dict(self.meta))} | {key: ",".join(sorted(names)) for key, names in lists.items()}
+        named = {key: ",".join(sorted(names)) for key, names in lists.items()}
+        return {"format": str(FORMAT), "meta": json.dumps(dict(self.meta)), **named}
 
     def to_bytes(self) -> bytes:
-        arrays = {
-            name: pack_lower(array) if name in self.triangular else np.asarray(to_numpy(array), order="C")
-            for name, array in self.arrays.items()
-            if name not in self.known
-        }
-        return bytes(save(arrays, self._metadata()))
+        """The same bytes for the same packet, always."""
+        return b"".join(self.pieces())
 
     def pieces(self) -> Iterator[bytes | memoryview]:
         """The same in pieces, each array where it lies: for what is too large to be laid out twice."""
@@ -88,6 +89,7 @@ class Packet:
             arrays = load(data)
             header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
             metadata = header["__metadata__"]
+            _require_format(int(metadata["format"]) if "format" in metadata or "meta" not in metadata else 1)
             triangular, known = (frozenset(filter(None, metadata[key].split(","))) for key in ("triangular", "known"))
             meta = json.loads(metadata["meta"])
             if not isinstance(meta, dict):
@@ -99,6 +101,13 @@ class Packet:
         return cls(arrays, meta, triangular, known)
 
 
+def _require_format(found: int) -> None:
+    if found > FORMAT:
+        raise GramfoldError(f"written by a newer gramfold (format {found}, this reads {FORMAT}); upgrade")
+    if found < FORMAT:
+        raise GramfoldError(f"format {found} is that of an older gramfold (this reads {FORMAT}); write it anew")
+
+
 Shapes = Mapping[str, tuple[tuple[int, ...], str]]
 """Shape and dtype (F64, I64 ...) of arrays, by name."""
 
@@ -108,6 +117,11 @@ def serialised_size(shapes: Shapes, metadata: Mapping[str, str]) -> int:
     header, offset = _layout(shapes, metadata)
     length = len(json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode())
     return 8 + -(-length // 8) * 8 + offset
+
+
+def packet_size(shapes: Shapes, meta: Mapping[str, Any]) -> int:
+    """Bytes of a packet that holds arrays of these shapes and this metadata."""
+    return serialised_size(shapes, Packet({}, meta)._metadata())
 
 
 def _layout(shapes: Shapes, metadata: Mapping[str, str]) -> tuple[dict[str, Any], int]:

@@ -24,7 +24,7 @@ def test_moments(n, rng):
 
 def test_moments_by_group(rng):
     groups = {g: gf.Moments.from_features(rng.standard_normal((9, 4)), rng.integers(0, 3, 9), classes=3) for g in (0, 2)}
-    back = uploads.unpack(travelled(GroupedMoments(groups)))
+    back = uploads.unpack(travelled(GroupedMoments(groups, [""] * 3)))
     assert isinstance(back, GroupedMoments)
     assert all(distance(back.groups[g], moments) < 1e-12 for g, moments in groups.items())
 
@@ -41,12 +41,21 @@ def test_sums_and_parcels():
 @pytest.mark.parametrize(
     ("packet", "match"),
     [
-        (Packet({"w": np.array([1.0, np.nan])}), "NaN or infinity in w"),
-        (Packet({"0/w": np.array([np.inf])}, {"gathered": ["a"]}), "NaN or infinity"),
-        (Packet({"w": np.ones(1)}, {"gathered": ["a"]}), "gathered parcels"),
-        (Packet({"7/w": np.ones(1)}, {"gathered": ["a"]}), "gathered parcels"),
-        (Packet({}, {"gathered": 3}), "gathered parcels"),
-        (Packet({}, {"moments": "triangle"}), "not a message of moments"),
+        (Packet({"w": np.array([1.0, np.nan])}, {"kind": "named-sums"}), "NaN or infinity in w"),
+        (Packet({"0/w": np.array([np.inf])}, {"kind": "per-client", "clients": ["a"]}), "NaN or infinity"),
+        (Packet({"w": np.ones(1)}, {"kind": "per-client", "clients": ["a"]}), "parcels by client"),
+        (Packet({"7/w": np.ones(1)}, {"kind": "per-client", "clients": ["a"]}), "parcels by client"),
+        (Packet({"-1/w": np.ones(1)}, {"kind": "per-client", "clients": ["a"]}), "parcels by client"),
+        (Packet({}, {"kind": "per-client", "clients": ["a", "a"]}), "parcels by client"),
+        (Packet({}, {"kind": "per-client", "clients": [["a"]]}), "parcels by client"),
+        (Packet({}, {"kind": "per-client", "clients": 3}), "parcels by client"),
+        (Packet({}, {"kind": "moments", "form": "triangle"}), "not a message of moments"),
+        (Packet({}, {"kind": "grouped-moments", "groups": {}, "fingerprints": ["a"]}), "need a group"),
+        (Packet({}, {"kind": "grouped-moments", "groups": {"0": {}}, "fingerprints": 3}), "moments by group"),
+        (Packet({"1/x": np.ones(1)}, {"kind": "grouped-moments", "groups": {}, "fingerprints": []}), "belongs to none"),
+        (Packet({}, {"kind": "hologram"}), "unknown kind of upload 'hologram'; known: moments, grouped-moments, named-sums"),
+        (Packet({}, {"kind": ["moments"]}), "unknown kind of upload"),
+        (Packet({"w": np.ones(2)}), "unknown kind of upload None"),
     ],
 )
 def test_what_cannot_be_is_refused(packet, match):

@@ -1,5 +1,8 @@
 """Packets: what comes back is what was sent, the size is known beforehand, and nothing else is taken for one."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -9,8 +12,10 @@ from safetensors.numpy import save
 
 from gramfold import wire
 from gramfold.errors import GramfoldError
-from gramfold.wire import Packet
+from gramfold.wire import FORMAT, Packet
+from gramfold.wire.packet import _DTYPES
 
+OURS = {"format": str(FORMAT)}
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters=","), min_size=1, max_size=12).filter(
     lambda s: s != "__metadata__"
 )
@@ -26,7 +31,7 @@ META = st.dictionaries(st.text(max_size=8), st.recursive(
 def packets(draw: st.DrawFn) -> Packet:
     arrays, triangular = {}, set()
     for name in draw(st.lists(NAMES, max_size=5, unique=True)):
-        dtype = draw(st.sampled_from(list(wire._DTYPES)))
+        dtype = draw(st.sampled_from(list(_DTYPES)))
         if draw(st.booleans()):
             size = draw(st.integers(0, 9))
             shape = (size, size)
@@ -41,14 +46,42 @@ def packets(draw: st.DrawFn) -> Packet:
 @given(packets())
 def test_packets_come_back_and_their_size_is_known_beforehand(packet):
     data = packet.to_bytes()
-    assert packet.wire_bytes == len(data) == sum(map(len, packet.pieces()))
-    for back in map(Packet.from_bytes, (data, b"".join(packet.pieces()))):
-        assert back.meta == packet.meta
-        assert back.triangular == packet.triangular
-        assert back.arrays.keys() == packet.arrays.keys()
-        for name, array in packet.arrays.items():
-            assert back[name].dtype == array.dtype
-            np.testing.assert_array_equal(back[name], array)
+    assert packet.wire_bytes == len(data)
+    assert data == packet.to_bytes() == b"".join(packet.pieces())
+    back = Packet.from_bytes(data)
+    assert back.meta == packet.meta
+    assert back.triangular == packet.triangular
+    assert back.arrays.keys() == packet.arrays.keys()
+    for name, array in packet.arrays.items():
+        assert back[name].dtype == array.dtype
+        np.testing.assert_array_equal(back[name], array)
+    assert back.to_bytes() == data
+
+
+@given(packets())
+def test_a_packet_is_laid_out_as_safetensors_would(packet):
+    parts = {name: wire.pack_lower(part) if name in packet.triangular else part for name, part in packet.arrays.items()}
+    theirs, ours = save(parts, packet._metadata()), packet.to_bytes()
+    size = 8 + int.from_bytes(ours[:8], "little")
+    assert len(theirs) == len(ours)
+    assert theirs[size:] == ours[size:]
+    assert json.loads(theirs[8:size]) == json.loads(ours[8:size])  # its metadata come in any order
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": str(FORMAT + 1)}, f"written by a newer gramfold (format {FORMAT + 1}, this reads {FORMAT}); upgrade"),
+        ({"format": "1"}, f"format 1 is that of an older gramfold (this reads {FORMAT}); write it anew"),
+        ({"format": None}, f"format 1 is that of an older gramfold (this reads {FORMAT}); write it anew"),
+        ({"format": "two"}, "not a gramfold message"),
+    ],
+)
+def test_another_format_is_refused_in_one_line(changes, message):
+    metadata = {**Packet({}, {"a": 1})._metadata(), **changes}
+    data = save({"x": np.zeros(2)}, {key: value for key, value in metadata.items() if value is not None})
+    with pytest.raises(GramfoldError, match=re.escape(message)):
+        Packet.from_bytes(data)
 
 
 def test_labels_in_any_script_have_their_true_size():
@@ -100,12 +133,13 @@ def test_numbers_that_make_no_triangle_are_refused(unpack):
         b"GIF89a",
         b"\xff" * 64,
         save({"x": np.zeros(2)}),  # safetensors, but not ours
-        save({"x": np.zeros(2)}, {"meta": "{}"}),
-        save({"x": np.zeros(2)}, {"meta": "{", "triangular": ""}),
-        save({"x": np.zeros(2)}, {"meta": "[]", "triangular": ""}),
-        save({"x": np.zeros(2)}, {"meta": "3", "triangular": ""}),
-        save({"x": np.zeros(3)}, {"meta": "{}", "triangular": "y"}),  # the triangle it names is not there
-        save({"x": np.zeros(4)}, {"meta": "{}", "triangular": "x"}),
+        save({"x": np.zeros(2)}, OURS),
+        save({"x": np.zeros(2)}, OURS | {"meta": "{}"}),
+        save({"x": np.zeros(2)}, OURS | {"meta": "{", "triangular": "", "known": ""}),
+        save({"x": np.zeros(2)}, OURS | {"meta": "[]", "triangular": "", "known": ""}),
+        save({"x": np.zeros(2)}, OURS | {"meta": "3", "triangular": "", "known": ""}),
+        save({"x": np.zeros(3)}, OURS | {"meta": "{}", "triangular": "y", "known": ""}),  # the triangle it names is not there
+        save({"x": np.zeros(4)}, OURS | {"meta": "{}", "triangular": "x", "known": ""}),
     ],
 )
 def test_what_is_not_a_packet_is_refused(data):
