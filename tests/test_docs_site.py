@@ -40,6 +40,10 @@ def test_every_public_name_is_on_the_reference_page():
     assert listed == set(gramfold.__all__) - {"__version__"}
 
 
+def test_the_version_to_cite_is_this_one():
+    assert f"\nversion: {gramfold.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
 @pytest.mark.slow
 def test_the_site_builds_without_a_complaint_and_fetches_nothing_from_elsewhere(tmp_path):
     pytest.importorskip("mkdocs", reason="needs the extra docs")
