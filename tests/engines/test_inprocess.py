@@ -159,7 +159,7 @@ def test_a_regression_reports_errors(rng):
     Y = X @ rng.standard_normal((4, 2)) + 0.1 * rng.standard_normal((80, 2))
     federation = gf.Federation.split(X, Y, clients=4, partition="iid", regression=True)
     for method in ALL:
-        result = gf.run(type(method)(features="raw+bias+linear"), federation)
+        result = gf.run(type(method)(features="raw+bias+linear"), federation)  # type: ignore[call-arg]
         entry = result.to_dict()
         assert "mean_accuracy" not in entry
         assert entry["mean_rmse"] < 1.0  # without a model it is about 2.8
