@@ -16,11 +16,10 @@ import pytest
 pytest.importorskip("flwr", reason="the flower engine needs Flower")
 pytest.importorskip("torch", reason="FedAvg needs PyTorch")
 
-import stranger
 from relay import Relay
-from stranger import ClassMeans
 
 import gramfold as gf
+import stranger
 from gramfold.deploy.certificates import write_site_key
 from gramfold.deploy.processes import members
 from gramfold.engines.flower.engine import on_flower
@@ -28,6 +27,7 @@ from gramfold.engines.flower.network import Network, Site
 from gramfold.errors import GramfoldError
 from gramfold.remote.site import head_file
 from gramfold.remote.tasks import task_to_json
+from stranger import ClassMeans
 from strategies import relative
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
