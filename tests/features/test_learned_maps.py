@@ -10,7 +10,7 @@ import gramfold as gf
 from gramfold import features
 from gramfold.convolution import ConvolutionMap
 from gramfold.errors import GramfoldError
-from gramfold.features import DeepMap, draw, layer_names, parse
+from gramfold.features import DeepMap, Map, draw, layer_names, parse
 
 DRAWN = draw(parse("bias+linear"), 4, seed=3)
 DEEP = {"base": DRAWN.description, "activation": "gelu"}
@@ -44,7 +44,7 @@ def test_the_fingerprint_of_learned_layers_covers_every_number_and_nothing_else(
     nudged = learned["outer.1"].copy()
     nudged[0, 0] = np.nextafter(nudged[0, 0], 9)
     assert deep().fingerprint == DeepMap(DEEP, learned).fingerprint
-    prints = [
+    prints: list[Map] = [
         deep(),
         deep(**{"outer.1": nudged}),
         deep(1),
