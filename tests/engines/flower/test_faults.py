@@ -16,7 +16,7 @@ from gramfold.engines.flower import records
 from gramfold.engines.flower.local_grid import Node, app_node, run_locally
 from gramfold.errors import GramfoldError
 from gramfold.remote import messages
-from gramfold.wire import Packet
+from gramfold.uploads import NamedSums
 
 CULPRIT = "2"
 DEADLINE = 5.0
@@ -142,7 +142,7 @@ TAMPERED = {
     "negative n": (change_meta(n=-1), "cannot be the moments of -1 samples"),
     "more samples than counted": (change_meta(n=10**6), "class counts sum to"),
     "no upload": (empty, "cannot be read"),
-    "sums": (lambda header, packets: packets.update(upload=Packet({"w": np.ones(3)}, {"kind": "named-sums"})), "moments were expected, not named-sums"),
+    "sums": (lambda header, packets: packets.update(upload=NamedSums({"w": np.ones(3)}).pack()), "not named-sums"),
     "no id": (lambda header, packets: header.update(upload="../../etc/passwd"), "no proper id"),
     "a false count": (lambda header, packets: header.update(counted=True), "which it is not"),
     "another version": (lambda header, packets: header.update(gramfold="0.0.1"), "it runs gramfold 0.0.1"),
