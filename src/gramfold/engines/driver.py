@@ -67,6 +67,7 @@ class Driver:
             raise GramfoldError("no client sent anything")
         size = getattr(fold.total, "dim", math.inf)
         broadcast = transport.at_server("aggregate", lambda: method.aggregate(fold.take_total(), state.broadcast), size)
+        deliveries.announce(broadcast)  # so that a run that is taken up again knows what is new in it
         after = replace(state, broadcast=broadcast, round=state.round + 1, uplink=uplink, deliveries=deliveries)
         # nothing is called between these: an interrupt finds the round over everywhere, or nowhere
         self.fold, transport.memories, self.state = fold, transport.staged, after
