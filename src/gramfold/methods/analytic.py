@@ -60,7 +60,7 @@ def extend(broadcast: Packet, parts: Mapping[str, Array], meta: Mapping[str, Any
 def check_space(upload: Any, phi: Map, labels: moments.Labels | None) -> None:
     """Raise unless the upload is moments of this map's features, with these classes (None: with values)."""
     if not isinstance(upload, Moments):
-        raise GramfoldError(f"moments were expected, not {type(upload).__name__.lower()}")
+        raise GramfoldError(f"moments were expected, not {upload.kind}")
     outputs = upload.outputs if labels is None else len(labels)
     Moments(phi.dim, outputs, labels=labels, fingerprint=phi.fingerprint).require_same_space(upload)
 

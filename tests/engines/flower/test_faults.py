@@ -15,6 +15,7 @@ from gradient_cases import quick
 from gramfold.engines.flower import records
 from gramfold.engines.flower.local_grid import Node, app_node, run_locally
 from gramfold.errors import GramfoldError
+from gramfold.uploads import NamedSums
 from gramfold.wire import Packet
 
 CULPRIT = "2"
@@ -128,6 +129,10 @@ def change_meta(**meta: object) -> Callable[[dict, dict], None]:
     return change
 
 
+def change_to(upload: Packet) -> Callable[[dict, dict], None]:
+    return lambda header, packets: packets.update(upload=upload)
+
+
 def empty(header: dict, packets: dict) -> None:
     packets.clear()
 
@@ -138,10 +143,11 @@ TAMPERED = {
     "wrong cross-moment": (change_upload(cross=lambda cross: cross[:-1]), "not a message of moments"),
     "another map": (change_meta(fingerprint="0123456789abcdef"), "differ in their feature map"),
     "other classes": (change_meta(labels=["a", "b", "c", "d"]), "differ in their class list"),
-    "negative n": (change_meta(n=-1), "not a message of moments"),
+    "negative n": (change_meta(n=-1), "cannot be the moments of -1 samples"),
     "more samples than counted": (change_meta(n=10**6), "class counts sum to"),
     "no upload": (empty, "cannot be read"),
-    "sums": (lambda header, packets: packets.update(upload=Packet({"w": np.ones(3)})), "moments were expected, not sums"),
+    "sums": (change_to(NamedSums({"w": np.ones(3)}).pack()), "moments were expected, not named-sums"),
+    "no kind": (change_to(Packet({"w": np.ones(3)})), "unknown kind of upload None"),
     "no id": (lambda header, packets: header.update(upload="../../etc/passwd"), "no proper id"),
     "a false count": (lambda header, packets: header.update(counted=True), "which it is not"),
     "another version": (lambda header, packets: header.update(gramfold="0.0.1"), "it runs gramfold 0.0.1"),
@@ -210,7 +216,7 @@ def test_a_gradient_upload_with_a_wrong_shape(sites):
 
 def test_a_parcel_under_anothers_name(sites):
     def change(header: dict, packets: dict) -> None:
-        change_meta(gathered=["0"])(header, packets)
+        change_meta(clients=["0"])(header, packets)
 
     method = quick(gf.FedPCL, rounds=2, standardize=False)
     result = sites.run(method, with_culprit(sites, tampered(sites.node(CULPRIT), change, "train")))
