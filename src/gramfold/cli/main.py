@@ -1,4 +1,4 @@
-"""`gramfold`: gathers the commands and turns what a user can mend into one line and exit code 2."""
+"""`gramfold`: collects the commands, and turns errors that a user can fix into one line and exit code 2."""
 
 import sys
 import warnings
@@ -38,7 +38,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_show_version)
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_show_version)
     ] = False,
 ) -> None:
     """Options of gramfold itself; the work is in the commands."""
@@ -50,20 +50,20 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except GramfoldError as error:
-        code = _complain(str(error))
+        code = _print_error(str(error))
     except click.exceptions.NoArgsIsHelpError as error:
-        if text := error.format_message().strip():  # where typer has not printed the help by itself
+        if text := error.format_message().strip():  # unless typer has already printed the help
             typer.echo(text)
         code = 2
     except click.ClickException as error:
-        code = _complain(error.format_message())
+        code = _print_error(error.format_message())
     except (click.Abort, KeyboardInterrupt):
         print("stopped", file=sys.stderr)
         code = 130
     sys.exit(code or 0)
 
 
-def _complain(message: str) -> int:
+def _print_error(message: str) -> int:
     print("error: " + " ".join(message.split()), file=sys.stderr)
     return 2
 
