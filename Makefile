@@ -3,13 +3,32 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test lint format clean
+# Tests run side by side, one BLAS thread each; those that want the machine to themselves come afterwards, one by one.
+WORKERS ?= auto
+ABREAST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+FAST := -n $(WORKERS) --dist loadgroup -m "not alone"
+
+.PHONY: run test test-latest coverage docs lint format clean
 
 run: .venv/installed
 	$(BIN)/gramfold run --data digits --clients 20 --partition dirichlet:0.1 --out build/run
 
 test: .venv/installed-test lint
-	$(BIN)/python -m pytest
+	$(ABREAST) $(BIN)/python -m pytest $(FAST)
+	$(BIN)/python -m pytest -m alone
+
+# The fast tests with the newest of everything that our bounds admit; torch as pinned, see constraints.txt.
+test-latest:
+	$(PYTHON) -m venv --clear .venv-latest
+	.venv-latest/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test]" torch==2.13.0
+	$(ABREAST) .venv-latest/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not alone and not slow"
+
+coverage: .venv/installed-test
+	mkdir -p build/coverage
+	$(ABREAST) $(BIN)/python -m pytest $(FAST) --cov --cov-report=term --cov-report=html:build/coverage/html
+
+docs: .venv/installed-test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .
@@ -34,4 +53,4 @@ format: .venv/installed-test
 	touch $@
 
 clean:
-	rm -rf .venv build
+	rm -rf .venv .venv-latest build

@@ -13,6 +13,16 @@ from gramfold.cli.main import main
 settings.register_profile("gramfold", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("gramfold")
 
+# Real nodes and processes that keep deadlines, and a browser: on a small machine they want it to themselves.
+ALONE = ("test_network", "test_processes.py", "test_flower_command.py")
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.name.startswith(ALONE) or item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.alone)
+
 
 @pytest.fixture
 def rng() -> np.random.Generator:

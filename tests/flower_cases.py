@@ -10,6 +10,7 @@ from flwr.app import Message
 
 import gramfold as gf
 from gramfold.engines.flower.local_grid import LocalGrid, Node, app_node, run_locally
+from gramfold.methods import spec_of
 from gramfold.remote.site import head_file
 from gramfold.remote.tasks import task_to_json
 
@@ -73,7 +74,7 @@ class Sites:
     def run_config(self, method: Any, **config: Any) -> dict[str, Any]:
         given = {"task": task_to_json(self.federation.task), "deadline-seconds": 300.0, **config}
         given["out"] = str(self.folder / config.get("out", "out"))
-        return {"method": method.name, "parameters": json.dumps(dict(method.parameters())), **given}
+        return {"method": spec_of(method), "parameters": json.dumps(dict(method.parameters())), **given}
 
     def result(self, out: str = "out") -> dict[str, Any]:
         return json.loads((self.folder / out / "result.json").read_text())

@@ -160,7 +160,7 @@ def test_a_regression_reports_errors(rng):
     Y = X @ rng.standard_normal((4, 2)) + 0.1 * rng.standard_normal((80, 2))
     federation = gf.Federation.split(X, Y, clients=4, partition="iid", regression=True)
     for method in ALL:
-        result = gf.run(type(method)(features="raw+bias+linear"), federation)
+        result = gf.run(type(method)(features="raw+bias+linear"), federation)  # type: ignore[call-arg]
         entry = result.to_dict()
         assert "mean_accuracy" not in entry
         assert result.mean_accuracy is result.weighted_accuracy is result.worst_decile_accuracy is result.global_accuracy is None

@@ -1,6 +1,7 @@
 """FedACnnL, pFedACnnL and PACE over their network: layers exactly those of pooled data, and personal ones near them."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -196,7 +197,8 @@ def test_a_personal_network_is_the_closed_form_near_the_shared_one():
     method, data = gf.PFedACnnL(network=LIFTED, beta=PENALTY, groups=1, lam=0.3), cut(3)
     result = gf.run(method, data)
     X, y = data.clients[0].train()
-    (shared,), own = result.run.broadcast.groups, result.heads["0"].streams[0]
+    broadcast: Any = result.run.broadcast
+    (shared,), own = broadcast.groups, result.heads["0"].streams[0]
     first, Y = ConvolutionMap(own.map.description, {}), np.eye(3)[y]
     rows, layer, codes = first.patches(X), shared.space.map.arrays["layer.0"], shared.codes[0]
     gram, cross = rows.T @ rows, rows.T @ np.repeat(Y, first.next.positions, axis=0)
@@ -225,7 +227,8 @@ def test_a_group_has_the_network_of_its_clients_alone():
     assert result.chosen["groups"] == 2
     groups = {name: client.chosen["group"] for name, client in result.clients.items()}
     assert groups["0"] == groups["2"] != groups["1"] == groups["3"]
-    own = result.run.broadcast.groups[groups["0"]]
+    broadcast: Any = result.run.broadcast
+    own = broadcast.groups[groups["0"]]
     alone = gf.run(gf.FedACnnL(network=LIFTED, beta=PENALTY), federation(parts[0], parts[2])).global_head
     mine = own.space.head(own.weights, "pfedacnnl")
     assert relative(mine.scores(new), alone.scores(new)) < 1e-8

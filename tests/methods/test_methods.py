@@ -17,7 +17,7 @@ def test_a_method_is_a_frozen_set_of_hyperparameters_with_a_name_and_a_source(na
     assert method == METHODS[name]()
     assert (method.name, bool(method.summary), bool(method.paper)) == (name, True, True)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        method.features = "linear"
+        method.features = "linear"  # type: ignore[attr-defined]
     assert method.parameters().keys() == {field.name for field in dataclasses.fields(method)}
 
 
@@ -57,7 +57,7 @@ def test_values_of_the_wrong_kind_are_refused_in_words(name, parameter, value, w
 
 
 def test_whole_numbers_are_numbers_and_lists_tuples():
-    assert make_method("pace", beta=1, weights=[14, 0.02, 6]).weights == (14, 0.02, 6)
+    assert make_method("pace", beta=1, weights=[14, 0.02, 6]).weights == (14, 0.02, 6)  # type: ignore[attr-defined]
 
 
 def test_fedhip_personalises_at_the_client_or_the_server():

@@ -4,7 +4,6 @@ import sys
 import warnings
 from typing import Annotated
 
-import click
 import typer
 
 import gramfold
@@ -13,6 +12,11 @@ from gramfold.cli.methods import methods
 from gramfold.cli.report import report
 from gramfold.cli.run import run
 from gramfold.errors import GramfoldError, IllConditionedWarning
+
+# The root of all complaints about the command line. Older typers take it from the package click, newer ones from a copy of their
+# own, so it is found from what every typer exports.
+_UsageError: type[Exception] = next(kind for kind in reversed(typer.BadParameter.__mro__) if hasattr(kind, "format_message"))
+STOPPED = 130
 
 app = typer.Typer(
     name="gramfold",
@@ -48,19 +52,21 @@ def main() -> None:
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     warnings.simplefilter("once", IllConditionedWarning)
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False) or 0
     except GramfoldError as error:
         code = _print_error(str(error))
-    except click.exceptions.NoArgsIsHelpError as error:
-        if text := error.format_message().strip():  # unless typer has already printed the help
-            typer.echo(text)
-        code = 2
-    except click.ClickException as error:
-        code = _print_error(error.format_message())
-    except (click.Abort, KeyboardInterrupt):
+    except _UsageError as error:
+        text: str = error.format_message()  # type: ignore[attr-defined]
+        if type(error).__name__ == "NoArgsIsHelpError":  # not exported; its text is the help, unless typer has printed it already
+            typer.echo(text, nl=bool(text))
+            code = 2
+        else:
+            code = _print_error(text)
+    except (typer.Abort, KeyboardInterrupt):
+        code = STOPPED
+    if code == STOPPED:  # typer may also return it
         print("stopped", file=sys.stderr)
-        code = 130
-    sys.exit(code or 0)
+    sys.exit(code)
 
 
 def _print_error(message: str) -> int:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gramfold import features, wire
-from gramfold.convolution import ConvolutionMap
 from gramfold.errors import GramfoldError
 from gramfold.features import Map
 from gramfold.numerics import arrays
@@ -23,7 +22,6 @@ from gramfold.wire import Packet
 if TYPE_CHECKING:
     from torch import nn
 
-FORMAT = 1
 KINDS = {"linear": __name__, "torch": "gramfold.heads.torch_head"}
 """The kinds of head a file may hold, and the module that reads each; a module is only imported for a file that needs it."""
 
@@ -106,8 +104,7 @@ class Head:
         return softmax(arrays.to_numpy(self.scores(inputs)))
 
     def _rows(self, inputs: Array) -> Array:
-        if not arrays.is_torch(inputs):
-            inputs = np.asarray(inputs)
+        inputs = arrays.as_array(inputs)
         return inputs[None, :] if inputs.ndim == 1 else inputs
 
     # --- as a file ---
@@ -129,7 +126,7 @@ class Head:
         if self.offset is not None:
             parts["offset"] = self.offset
         meta = {
-            "head": self.kind, "format": FORMAT, "streams": streams, "refinement": len(self.refinement), "evidence": evidence,
+            "head": self.kind, "streams": streams, "refinement": len(self.refinement), "evidence": evidence,
             "labels": None if self.labels is None else list(self.labels),
             "probabilistic": self.probabilistic, "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
         }  # fmt: skip
@@ -152,7 +149,7 @@ class Head:
         maps: list[Map] = []
         for i, stream in enumerate(meta["streams"]):
             place = stream.get("map", i)
-            maps.append(maps[place] if place < i else _restore(stream["features"], _under(f"map.{i}.", packet)))
+            maps.append(maps[place] if place < i else features.restore(stream["features"], _under(f"map.{i}.", packet)))
         streams = [Stream(maps[i], packet[f"weights.{i}"], stream["scale"]) for i, stream in enumerate(meta["streams"])]
         labels = None if meta["labels"] is None else tuple(meta["labels"])
         evidence = None
@@ -202,14 +199,11 @@ def _under(prefix: str, packet: Packet) -> dict[str, Array]:
     return {name.removeprefix(prefix): array for name, array in packet.arrays.items() if name.startswith(prefix)}
 
 
-def _restore(description: Mapping[str, Any], parts: Mapping[str, Array]) -> Map:
-    """The map that a description and its arrays tell of."""
-    return ConvolutionMap(description, parts) if "network" in description else features.restore(description, parts)
-
-
 def _key(of: Map) -> tuple[Any, ...]:
-    """Equal for maps that are the same."""
-    return (of.fingerprint, *(id(array) for array in of.arrays.values()))
+    """Equal for maps that are the same. A learned one's fingerprint would hash its arrays, wherever they lie."""
+    if not of.arrays:
+        return (of.fingerprint,)
+    return (json.dumps(of.description, sort_keys=True), *(id(array) for array in of.arrays.values()))
 
 
 def _summed(streams: Sequence[Stream], inputs: Array, mapped: dict[tuple[Any, ...], Array]) -> Array:
@@ -233,7 +227,7 @@ def load_head(path: str | PathLike[str]) -> Head:
     """The head in a file that `Head.save` wrote."""
     packet = Packet.from_bytes(wire.read(Path(path)))
     module = KINDS.get(packet.meta.get("head", ""))
-    if module is None or packet.meta.get("format") != FORMAT:
+    if module is None:
         raise GramfoldError(f"{path} holds no head that this version can read")
     kind = Head if module == __name__ else importlib.import_module(module).TorchHead
     head: Head = kind.unpack(packet)

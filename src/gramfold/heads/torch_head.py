@@ -9,7 +9,7 @@ import numpy as np
 
 from gramfold import networks
 from gramfold.errors import GramfoldError
-from gramfold.heads import FORMAT, Head, Stream
+from gramfold.heads import Head, Stream
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
@@ -50,10 +50,10 @@ class TorchHead(Head):
             parts = [model(state, model.prepare(x[i : i + BATCH], state)) for i in range(0, max(len(x), 1), BATCH)]
         # a network that diverged knows nothing, and says so by scoring all classes alike
         logits = torch.cat(parts).nan_to_num(nan=0.0, posinf=1e30, neginf=-1e30)
-        return logits if arrays.is_torch(rows) else logits.cpu().numpy()
+        return arrays.like(logits, rows)
 
     def _rows(self, inputs: Array) -> Array:
-        rows = inputs if arrays.is_torch(inputs) else np.asarray(inputs)
+        rows = arrays.as_array(inputs)
         return rows[None] if rows.ndim == len(self.network["shape"]) else rows
 
     def pack(self) -> Packet:
@@ -61,7 +61,7 @@ class TorchHead(Head):
         model = networks.build(dict(self.network))
         parts = {name: arrays.to_numpy(tensor) for name, tensor in model.full_state(self.state).items()}
         meta = {
-            "head": self.kind, "format": FORMAT, "network": {**self.network, "pretrained": None},
+            "head": self.kind, "network": {**self.network, "pretrained": None},
             "labels": None if self.labels is None else list(self.labels),
             "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
         }  # fmt: skip

@@ -4,6 +4,7 @@ Everything above works on "arrays" and calls these functions; NumPy goes to LAPA
 Sums and solves are float64 throughout.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -158,6 +159,14 @@ def activation(name: str, on_numpy: Callable[[Array], Array]) -> Callable[[Array
         return on_numpy(x)
 
     return apply
+
+
+def log_cosh(values: Array) -> Array:
+    """log cosh, entry by entry, without overflow."""
+    sizes = abs(values)
+    if is_torch(values):
+        return sizes + (-2.0 * sizes).exp().log1p() - math.log(2.0)
+    return sizes + np.log1p(np.exp(-2.0 * sizes)) - math.log(2.0)
 
 
 def all_finite(array: Array) -> bool:

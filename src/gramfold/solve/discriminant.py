@@ -5,6 +5,7 @@ whitened space (linear discriminant analysis of n x C scores) the angle to a cla
 takes are the first two moments of the scores, and those are products of what the server has folded.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +45,9 @@ class Discriminant(Record, kind="discriminant"):
         within = (with_itself - (centroids.T * counts) @ centroids) / n
         around = centroids - mean
         between = (around.T * counts) @ around / n
+        if classes == 2:  # the scores add up to one but for the penalty: whitening their sum would blow up what is left of it
+            contrast = np.array([[0.5, -0.5], [-0.5, 0.5]])
+            between, within = (contrast @ part @ contrast for part in (between, within))
         floor = 1e-6 * max(np.trace(within), np.trace(between), 1e-300) / classes
         within[np.diag_indices(classes)] += floor
         values, vectors = scipy.linalg.eigh(_positive(within, floor))
@@ -54,14 +58,36 @@ class Discriminant(Record, kind="discriminant"):
 
     def evidence(self, scores: Array) -> tuple[Array, Array]:
         """Two n x C arrays: the cosine between a score and each centroid, and the Gaussian log-likelihood of each class (up to a
-        constant per sample). The cosine decides among many classes; with two or three the length matters too."""
+        constant per sample). The cosine decides among many classes; with few the length matters too. Two have one axis, on which
+        an angle is only a sign: it counts for nothing there, and the likelihood is made with more care."""
         mean, axes, centroids = (arrays.like(part, scores) for part in (self.mean, self.axes, self.centroids))
         whitened = (scores - mean) @ axes
+        if axes.shape[1] == 1:
+            likelihood = self._on_one_axis(whitened)
+            return likelihood * 0, likelihood
         products = whitened @ centroids.T
         squares = (centroids**2).sum(1)
         lengths, sizes = (whitened**2).sum(1) ** 0.5, squares**0.5
         cosine = products / (lengths + (lengths == 0))[:, None] / (sizes + (sizes == 0))
         return cosine, products - 0.5 * squares
+
+    def _on_one_axis(self, whitened: Array) -> Array:
+        """The log-likelihood of two classes with logistic distributions: Gaussian in the middle, tails that forgive a surprise.
+
+        The rarer class, whose centroid c is the farther from the mean, scatters more: were the scores calibrated probabilities
+        with a Beta distribution, a class's variance would go with 1 + |c| |c - c'|.
+        """
+        centroids = arrays.to_numpy(self.centroids)[:, 0]
+        distances = np.abs(centroids)
+        variances = (1.0 + distances * distances.sum()) / (1.0 + 2.0 * distances.prod())  # one, in the mean over all samples
+        scales = np.sqrt(3.0 * variances) / math.pi
+        own, widest, outward, spread = (
+            arrays.like(part, whitened) for part in (scales, scales.max() + 0 * scales, np.sign(centroids), np.log(scales))
+        )
+        deviations = whitened - arrays.like(centroids, whitened)
+        # beyond its centroid a class has the wider class's tail: with a thinner one, it would lose to that class far out
+        beyond = deviations * outward > 0
+        return -2.0 * arrays.log_cosh(deviations / (own + (widest - own) * beyond) / 2.0) - spread
 
 
 def _positive(matrix: np.ndarray, floor: float) -> np.ndarray:

@@ -16,7 +16,7 @@ from gramfold.engines.flower import records
 from gramfold.engines.flower.local_grid import Node, app_node, run_locally
 from gramfold.errors import GramfoldError
 from gramfold.remote import messages
-from gramfold.wire import Packet
+from gramfold.uploads import NamedSums
 
 CULPRIT = "2"
 DEADLINE = 5.0
@@ -139,10 +139,10 @@ TAMPERED = {
     "wrong cross-moment": (change_upload(cross=lambda cross: cross[:-1]), "not a message of moments"),
     "another map": (change_meta(fingerprint="0123456789abcdef"), "differ in their feature map"),
     "other classes": (change_meta(labels=["a", "b", "c", "d"]), "differ in their class list"),
-    "negative n": (change_meta(n=-1), "not a message of moments"),
+    "negative n": (change_meta(n=-1), "cannot be the moments of -1 samples"),
     "more samples than counted": (change_meta(n=10**6), "class counts sum to"),
     "no upload": (empty, "cannot be read"),
-    "sums": (lambda header, packets: packets.update(upload=Packet({"w": np.ones(3)})), "expected moments, got sums"),
+    "sums": (lambda header, packets: packets.update(upload=NamedSums({"w": np.ones(3)}).pack()), "got named-sums"),
     "no id": (lambda header, packets: header.update(upload="../../etc/passwd"), "no valid id"),
     "a false count": (lambda header, packets: header.update(counted=True), "but it is not"),
     "another version": (lambda header, packets: header.update(gramfold="0.0.1"), "it runs gramfold 0.0.1"),
@@ -211,7 +211,7 @@ def test_a_gradient_upload_with_a_wrong_shape(sites):
 
 def test_a_parcel_under_anothers_name(sites):
     def change(header: dict, packets: dict) -> None:
-        change_meta(gathered=["0"])(header, packets)
+        change_meta(clients=["0"])(header, packets)
 
     method = quick(gf.FedPCL, rounds=2, standardize=False)
     result = sites.run(method, with_culprit(sites, tampered(sites.node(CULPRIT), change, "train")))

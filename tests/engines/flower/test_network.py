@@ -19,6 +19,7 @@ pytest.importorskip("torch", reason="FedAvg needs PyTorch")
 from relay import Relay
 
 import gramfold as gf
+import stranger
 from gramfold.deploy.certificates import write_site_key
 from gramfold.deploy.processes import members
 from gramfold.engines.flower.engine import on_flower
@@ -26,6 +27,7 @@ from gramfold.engines.flower.network import Network, Site
 from gramfold.errors import GramfoldError
 from gramfold.remote.site import head_file
 from gramfold.remote.tasks import task_to_json
+from stranger import ClassMeans
 from strategies import relative
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -36,6 +38,7 @@ METHODS = {
     "apfl": gf.APFL(refinement="relu:64"),
     "pace": gf.PACE(refinement="relu:64"),
     "fedavg": gf.FedAvg(rounds=2, lr=0.1, epochs=1),
+    "class-means": ClassMeans(own=2.0),  # not gramfold's: in a module of the tests
 }
 TOLERANCE = {"fedavg": 1e-5}
 """FedAvg trains in float32, here client by client and in process all at once; the rest is float64 sums in another order."""
@@ -48,7 +51,8 @@ def three(blobs):
 
 @pytest.fixture(scope="module")
 def runs(three):
-    with on_flower(three) as runs:
+    with pytest.MonkeyPatch.context() as patch, on_flower(three) as runs:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(stranger.__file__).parent), os.environ.get("PYTHONPATH", "")]))
         yield runs
     assert not runs.folder.exists()
     assert members(runs.folder) == [], "a process was left behind"

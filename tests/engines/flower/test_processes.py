@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gramfold.deploy.processes import MARK, QUIET, Process, end_members, environment, error_line, members
-from gramfold.engines.flower.network import diagnosis
+from gramfold.engines.flower.diagnosis import diagnosis
 
 STUBBORN = """
 import os, signal, subprocess, sys, time

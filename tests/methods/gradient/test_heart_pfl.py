@@ -68,7 +68,7 @@ def test_it_learns_keeps_convolutions_frozen_and_gives_the_same_bits_again(pictu
     assert first.mean_accuracy > 0.45, "three classes: chance is 0.33"
     for name in first.heads:
         assert distance(first.heads[name], second.heads[name]) == 0
-    assert not any("conv" in name for name in first.heads["0"].state), "frozen weights neither train nor travel"
+    assert not any("conv" in name for name in first.heads["0"].state), "frozen weights neither train nor travel"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("more", [{}, {"adapters": False, "freeze": False, "prox": 0.0}])
@@ -79,8 +79,8 @@ def test_clients_trained_side_by_side_learn_what_each_would_alone(more, pictures
     federation = gf.Federation.from_clients({**sources, "single": (x[:1], y[:1], x[:1], y[:1])}, labels=range(3))
     loop, batched = (gf.run(replace(SMALL, batch_size=7, batched=given, **more), federation) for given in (False, True))
     for name in loop.heads:
-        for key, tensor in loop.heads[name].state.items():
-            torch.testing.assert_close(batched.heads[name].state[key], tensor, rtol=1e-3, atol=1e-4)
+        for key, tensor in loop.heads[name].state.items():  # type: ignore[attr-defined]
+            torch.testing.assert_close(batched.heads[name].state[key], tensor, rtol=1e-3, atol=1e-4)  # type: ignore[attr-defined]
 
 
 def test_normalisation_in_training_is_the_usual_one():
@@ -116,7 +116,7 @@ def test_a_head_file_holds_the_frozen_weights_too(pictures, tmp_path):
     head = gf.run(SMALL, pictures).heads["0"]
     head.save(tmp_path / "head.safetensors")
     again, x = gf.load_head(tmp_path / "head.safetensors"), pictures.clients[0].test().inputs
-    assert "base.conv1.weight" in again.state
+    assert "base.conv1.weight" in again.state  # type: ignore[attr-defined]
     np.testing.assert_array_equal(again.scores(x), head.scores(x))
 
 

@@ -26,6 +26,7 @@ from gramfold.deploy.certificates import write_certificates, write_site_key
 from gramfold.deploy.processes import Process, command_path, end_members, environment, error_line
 from gramfold.deploy.toml import Value, to_toml
 from gramfold.engines.events import Event, Progress
+from gramfold.engines.flower.diagnosis import diagnosis
 from gramfold.errors import GramfoldError
 from gramfold.wire import file_name
 
@@ -283,23 +284,6 @@ class Network:
             if time.monotonic() > deadline:
                 raise GramfoldError(f"{what} did not start within {START_SECONDS:.0f} s: {diagnosis(process.output())}")
             time.sleep(0.1)
-
-
-KNOWN_ERRORS = {
-    "address already in use": "its port is taken; choose another one",
-    "CERTIFICATE_VERIFY_FAILED": (
-        "it does not trust the server's certificate; give it the server's ca.crt, and the server's name as in the certificate"
-    ),
-    "Failed to activate SuperNode": "the server does not know its key; register its public key at the server",
-    "Connection attempt failed": "it cannot reach the server; check the address and the port",
-}
-"""Flower's messages, and what to do about them. The last one also follows the others, so order matters."""
-
-
-def diagnosis(text: str) -> str:
-    """One line about what went wrong, from the output of a process."""
-    known = [advice for sign, advice in KNOWN_ERRORS.items() if sign in text]
-    return known[0] if known else error_line(text)
 
 
 def free_port() -> int:

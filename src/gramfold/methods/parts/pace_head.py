@@ -30,6 +30,8 @@ PRIOR_SAMPLES = 20.0
 """How many samples the prior over the weights is worth."""
 REFINEMENT_WEIGHT = 6.0
 """Where the prior sees the weight of the refinement, which explains probabilities (steps of at most one) in logits."""
+FEW_CLASSES = 10
+"""From so many classes on, the prior sees no weight for the likelihood beside the cosine."""
 SKETCH = 128
 """Rows of the sketch from which leverages are estimated, to a relative sqrt(2 / rows)."""
 REGIMES = ("sum", "moments", "sketch")
@@ -202,11 +204,16 @@ def _log_prior(counts: np.ndarray) -> np.ndarray:
 
 
 def _weights_prior(classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Centre and precision of the weights' prior. A cosine in C - 1 dimensions has a spread of 1/sqrt(C): its weight goes with
-    sqrt(C)."""
-    cosine = 1.5 * math.sqrt(classes)
-    spread = np.array([cosine / 2, 0.3, REFINEMENT_WEIGHT])
-    return np.array([cosine, 0.0, REFINEMENT_WEIGHT]), PRIOR_SAMPLES / spread**2
+    """Centre and precision of the weights' prior.
+
+    A cosine in C - 1 dimensions has a spread of 1/sqrt(C): its weight goes with sqrt(C). In one dimension it is only a sign, and
+    the likelihood is all there is, at its face value of one; with few classes it keeps a share, which fades as (C - 1)^-2. A step
+    r in the probability of one of two classes is -r in the other's, and 4 r in the log-odds at even odds: 2 r on either side.
+    """
+    cosine, likelihood = 1.5 * math.sqrt(classes), 1.0 / max(classes - 1, 1) ** 2 if classes < FEW_CLASSES else 0.0
+    refinement = REFINEMENT_WEIGHT if classes > 2 else 2.0
+    spread = np.array([cosine / 2, max(likelihood / 2, 0.3), REFINEMENT_WEIGHT])
+    return np.array([(1.0 - likelihood) * cosine, likelihood, refinement]), PRIOR_SAMPLES / spread**2
 
 
 def _leverages(rows: Array, client: ClientData, source: Factor | Sketch | Hat) -> Array:
