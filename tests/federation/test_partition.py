@@ -142,7 +142,7 @@ def test_quantity_mixes_the_classes_and_skews_the_sizes():
 
 @given(st.sampled_from(KINDS), st.integers(10, 200), st.integers(1, 200), st.integers(3, 8), SEEDS)
 def test_test_samples_follow_the_training_proportions(kind, n, n_test, clients, seed):
-    codes, test_codes = codes_of(n, 4, seed), rng(seed + 1).integers(0, 5, n_test)  # nobody trains on class 4
+    codes, test_codes = codes_of(n, 4, seed), rng(seed + 1).integers(0, 5, n_test)  # class 4 is not in training
     owners = Partition.parse(kind).draw(codes, clients, rng(seed))
     follows = follow(codes, owners, test_codes, clients, rng(seed))
     for code in range(4):

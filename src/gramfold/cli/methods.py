@@ -1,4 +1,4 @@
-"""`gramfold methods`: what there is to run."""
+"""`gramfold methods`: the available methods."""
 
 import json
 from dataclasses import fields

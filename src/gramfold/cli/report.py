@@ -1,4 +1,4 @@
-"""`gramfold report`: the page again, from a result.json."""
+"""`gramfold report`: rewrites the page from a result.json."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ from gramfold.report import render_page
 
 def report(
     result: Annotated[Path, typer.Argument(help="A result.json, or the folder of a run.")],
-    out: Annotated[Path | None, typer.Option(help="Where to write the page; beside the result if not given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write the page; next to the result if not given.")] = None,
 ) -> None:
     """Write report.html from a result.json."""
     content = read_page(result)

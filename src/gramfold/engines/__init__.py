@@ -18,7 +18,7 @@ ENGINES = ("inprocess", "flower")
 
 
 class RunMethod(Protocol):
-    """Runs a method over a federation that an engine has at hand."""
+    """Runs a method over an engine's federation."""
 
     def __call__(self, method: Method, *, progress: Progress | None = None, keep_heads: bool = True) -> Result: ...
 
@@ -27,12 +27,12 @@ class RunMethod(Protocol):
 def open_engine(
     engine: str, federation: Federation, *, device: str = "cpu", checkpoint: Path | None = None, evaluate_every: int = 0
 ) -> Iterator[RunMethod]:
-    """A way to run methods one after another; what the engine has to start for it is started once, and ended with the block."""
+    """Run methods one after another; what the engine needs is started once and stopped at the end of the block."""
     if engine == "inprocess":
         yield partial(run_inprocess, federation=federation, device=device, checkpoint=checkpoint, evaluate_every=evaluate_every)
     elif engine == "flower":
         if device != "cpu" or checkpoint is not None or evaluate_every:
-            raise GramfoldError("the flower engine knows no device, checkpoint or evaluation between rounds; leave them out")
+            raise GramfoldError("the flower engine does not support device, checkpoint or evaluate_every; omit them")
         from gramfold.engines.flower import require_flwr
 
         require_flwr()
@@ -57,9 +57,9 @@ def run(
 ) -> Result:
     """Run a method over a federation and evaluate every client's final model.
 
-    `engine` is "inprocess", or "flower": a site per client on a real network on this machine, for trying out. `device` is
+    `engine` is "inprocess", or "flower": a site per client, on a real network on this machine, to try a deployment. `device` is
     "cpu" (NumPy) or a torch device such as "cuda". `keep_heads=False` drops each head once it is evaluated.
-    `checkpoint` is a folder: a run that was stopped, by Ctrl-C or otherwise, goes on from there when called again.
+    `checkpoint` is a folder: a run that was stopped, by Ctrl-C or otherwise, resumes from it when called again.
     `evaluate_every` adds the clients' mean test accuracy to the history every so many rounds, for the report only.
     """
     folder = None if checkpoint is None else Path(checkpoint)

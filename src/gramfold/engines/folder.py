@@ -1,8 +1,8 @@
-"""A run's folder: figures for people and machines, and all that it takes to take the run up again.
+"""A run's folder: figures for people and machines, and all that is needed to load the run again.
 
 result.json        the figures
 report.html        the same as a page
-run.safetensors    the method, the task, what clients were sent last, and every client's figures in full
+run.safetensors    the method, the task, the last broadcast, and every client's figures in full
 shared.safetensors the shared head
 heads/             every client's head, by name
 """
@@ -26,18 +26,18 @@ from gramfold.wire import Packet
 from gramfold.wire.record import Record, plain
 
 FORMAT = 1
-"""Of result.json; it grows by keys that older readers pass over."""
+"""The version of result.json; new keys, which older readers ignore, do not raise it."""
 RESULT, REPORT, RUN, SHARED, HEADS = "result.json", "report.html", "run.safetensors", "shared.safetensors", "heads"
 
 
 @dataclass(frozen=True)
 class SavedRun(Record, kind="run"):
-    """What run.safetensors holds."""
+    """The content of run.safetensors."""
 
     method: str
     parameters: Mapping[str, Any]
     given: Mapping[str, Any]
-    """The parameters before anything was chosen by trial."""
+    """The parameters before tuning."""
     task: Mapping[str, Any]
     broadcast: Record
     clients: Sequence[Mapping[str, Any]]
@@ -47,7 +47,7 @@ class SavedRun(Record, kind="run"):
 
 
 def page(results: Sequence[Result], *, seed: int, engine: str, device: str = "cpu", **more: Any) -> dict[str, Any]:
-    """The content of result.json; `more` says where the data is from (`data`, `partition`)."""
+    """The content of result.json; `more` describes the data (`data`, `partition`)."""
     about = {"gramfold": __version__, "format": FORMAT, "seed": seed, "engine": engine, "device": device}
     return {**about, **more, "methods": [result.to_dict() for result in results]}
 
@@ -61,7 +61,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_page(source: Path) -> dict[str, Any]:
-    """What `write_page` wrote, from result.json or its folder."""
+    """The content that `write_page` wrote, from result.json or its folder."""
     path = source / RESULT if source.is_dir() else source
     try:
         content = json.loads(wire.read(path))
@@ -75,7 +75,7 @@ def read_page(source: Path) -> dict[str, Any]:
 
 
 def save_run(folder: Path, result: Result) -> None:
-    """Write what it takes to go on with a run: everything but the page."""
+    """Write everything needed to load a run again: all but the page."""
     make_folder(folder)
     run = result.run
     saved = SavedRun(
@@ -93,7 +93,7 @@ def save_run(folder: Path, result: Result) -> None:
 
 
 def load_run(folder: Path) -> Result:
-    """The result that `save_run` wrote, with the heads that are there."""
+    """The result that `save_run` wrote, with the heads that were saved."""
     saved = SavedRun.unpack(Packet.from_bytes(wire.read(folder / RUN)))
     method = make_method(saved.method, **saved.parameters)
     clients = {client["name"]: _client_from_dict(client) for client in saved.clients}

@@ -1,4 +1,4 @@
-"""A client: a name and a way to its data, which is only loaded when it is worked on."""
+"""A client: a name and a way to load its data, which is loaded only when needed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Client:
 
 @dataclass(frozen=True)
 class Task:
-    """What everybody agrees on before the first round."""
+    """What all clients agree on before the first round."""
 
     inputs: int
     """Numbers per sample."""

@@ -12,7 +12,7 @@ from gramfold.errors import GramfoldError
 
 @dataclass(frozen=True)
 class Dataset:
-    """Inputs and targets, with what a file may add: which rows are for training, and whose they are."""
+    """Inputs and targets; optionally, which rows are for training and which client each belongs to."""
 
     name: str
     inputs: np.ndarray
@@ -38,7 +38,7 @@ class Dataset:
 
     @property
     def codes(self) -> np.ndarray:
-        """Class codes; for regression everybody is of one class."""
+        """Class codes; for regression all samples share one code."""
         return self.targets if self.labels is not None else np.zeros(len(self.targets), dtype=np.int64)
 
     @property
@@ -47,7 +47,7 @@ class Dataset:
 
 
 def require_finite(inputs: np.ndarray, where: str) -> None:
-    """Raise, naming the sample, if any value is NaN or infinite; looks at some thousand samples at a time."""
+    """Raise, naming the sample, if any value is NaN or infinite; checks a few thousand samples at a time."""
     for start in range(0, len(inputs), 4096):
         block = inputs[start : start + 4096]
         if block.dtype.kind == "f" and not np.isfinite(block).all():
@@ -99,7 +99,7 @@ def load_npz(path: str | Path, whole: bool = True) -> Dataset:
     except (ValueError, OSError, EOFError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
         raise GramfoldError(f"{path} is not a readable .npz file: {error}") from None
     if any(array.dtype.kind not in "fiubcUS" for array in content.values()):
-        raise GramfoldError(f"{path} is not a readable .npz file: it holds something else than numbers and names")
+        raise GramfoldError(f"{path} is not a readable .npz file: it contains something other than numbers and strings")
     name = path.name
     kinds = [key for key in ("features", "images") if key in content]
     if len(kinds) != 1 or "labels" not in content:

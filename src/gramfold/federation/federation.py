@@ -1,4 +1,4 @@
-"""Federation: clients that share a task. Made by cutting one data set, or from data that is already apart."""
+"""Federation: clients that share a task, from one data set that is partitioned or from separate data."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,7 +39,7 @@ class Federation:
         return iter(self.clients)
 
     def validation(self, part: float = 0.2) -> "Federation":
-        """The same clients with a part of each one's training samples to be tested on instead of its test samples."""
+        """The same clients, each with part of its training samples as test samples instead of its own."""
         _check_fraction(part)
         return replace(self, clients=[_validating(client, self.task, part) for client in self.clients])
 
@@ -63,8 +63,8 @@ class Federation:
         """Cut one data set into clients.
 
         `train` marks training rows: then both splits are cut with the same class proportions; without it, each client's data
-        is split and `test` is the part held out. `ids` (with partition "natural") says whose each row is. A client with fewer
-        than `min_size` samples is redrawn, and after many redraws an error; with small="drop" such clients are left out.
+        is split and `test` is the part held out. `ids` (with partition "natural") gives each row's client. A partition with a
+        client of fewer than `min_size` samples is redrawn, and after many redraws an error; small="drop" drops such clients.
         """
         X, y = np.asarray(X), np.asarray(y)
         if regression:
@@ -91,7 +91,7 @@ class Federation:
             raise GramfoldError(f"small must be 'error' or 'drop', got {small!r}")
         _check_fraction(test)
         if seed < 0:
-            raise GramfoldError(f"a seed is a whole number from 0 up, got {seed}")
+            raise GramfoldError(f"a seed must be a whole number from 0 up, got {seed}")
         how, codes, train = Partition.parse(partition), dataset.codes, dataset.train
         if dataset.labels is None and how.kind not in ("iid", "quantity", "natural"):
             raise GramfoldError(f"partition {partition!r} goes by class; for regression use iid, quantity:ALPHA or natural")
@@ -99,7 +99,7 @@ class Federation:
         rng = seeds.generator(seed, "partition")
         if how.kind == "natural":
             if dataset.client is None:
-                raise GramfoldError("partition 'natural' needs to know whose each sample is: give `client` in the file, or ids=")
+                raise GramfoldError("partition 'natural' needs the owner of each sample: give `client` in the file, or ids=")
             names, owners = np.unique(dataset.client.astype(str), return_inverse=True)
         else:
             names, owners = np.arange(clients).astype(str), np.empty(len(codes), dtype=np.int64)
@@ -183,11 +183,11 @@ def _validating(client: Client, task: Task, part: float) -> Client:
     return Client(client.name, partial(samples, 0), partial(samples, 1))
 
 
-# --- one data set cut into clients: rows are only gathered when a client is loaded ---
+# --- one data set partitioned into clients: rows are gathered only when a client is loaded ---
 
 
 class _Pool:
-    """The data set that clients are cut from, and which rows are whose."""
+    """The data set that clients are cut from, and the owner of each row."""
 
     def __init__(self, dataset: Dataset, owners: np.ndarray, names: np.ndarray, test: float, seed: int) -> None:
         self.dataset, self.names, self.test, self.seed = dataset, names, test, seed
@@ -209,7 +209,7 @@ class _Pool:
 
 
 class _PoolClients(Sequence[Client]):
-    """Clients made when asked for: a million of them are two index arrays."""
+    """Clients created on access: a million of them take two index arrays."""
 
     def __init__(self, pool: _Pool, kept: np.ndarray) -> None:
         self._pool, self._kept = pool, kept
@@ -246,7 +246,7 @@ def stratified(codes: np.ndarray, test: float, rng: np.random.Generator) -> tupl
     return np.sort(order[~held_out]), np.sort(order[held_out])
 
 
-# --- data that is already apart ---
+# --- separate data per client ---
 
 
 def load_source(name: str, source: ClientSource) -> ClientArrays:

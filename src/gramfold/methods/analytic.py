@@ -1,4 +1,4 @@
-"""What the analytic methods share: a frozen feature map, and one round in which moments are folded."""
+"""Base of the analytic methods: a frozen feature map, and one round in which moments are folded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ MapLike = str | FeatureMap
 
 
 def draw_map(spec: MapLike, task: Task, stream: str = "features") -> DrawnMap:
-    """The map for a task. Streams of different names get different numbers from one seed."""
+    """The map for a task. Streams with different names draw different numbers from one seed."""
     parsed = features.parse(spec) if isinstance(spec, str) else spec
     return features.draw(parsed, task.inputs, task.seed, stream)
 
@@ -57,7 +57,7 @@ class Space(Record, kind="space"):
     def check(self, upload: Any) -> None:
         """Raise unless an upload is moments in this space."""
         if not isinstance(upload, Moments):
-            raise GramfoldError(f"moments were expected, not {upload.kind}")
+            raise GramfoldError(f"expected moments, got {upload.kind}")
         outputs = upload.outputs if self.labels is None else len(self.labels)
         Moments(self.map.dim, outputs, labels=self.labels, fingerprint=self.map.fingerprint).require_same_space(upload)
 
@@ -68,7 +68,7 @@ class Space(Record, kind="space"):
 
 @dataclass(frozen=True)
 class Begin(Record, kind="begin"):
-    """What the clients of a method of one round are sent first."""
+    """The first broadcast of a one-round method."""
 
     space: Space
 

@@ -82,10 +82,10 @@ class APFL(Analytic):
         rows = rows if one_map else psi(client.train.inputs)
         gamma, lam, chosen = self.gamma, self.lam, dict(broadcast.chosen)
         if gamma is None or lam is None:
-            # the refinement is left out exactly, the base going by its mean leverage
+            # exact leave-one-out for the refinement, approximate (by mean leverage) for the base
             leverage = broadcast.leverage if client.contributed else 0.0
-            honest = targets - (targets - base) / (1.0 - leverage)
-            candidates = left_out_blends(Kernel.of(rows), targets - base, honest, gamma, lam)
+            base_left_out = targets - (targets - base) / (1.0 - leverage)
+            candidates = left_out_blends(Kernel.of(rows), targets - base, base_left_out, gamma, lam)
             chosen |= choose(candidates, targets, space.classification)
             gamma, lam = chosen["gamma"], chosen["lam"]
         personal = ridge_from_rows(rows, targets - base, gamma)

@@ -5,7 +5,7 @@
     client   P_k = (A + alpha G_k)^-1 (M + alpha B_k)       an n_k x n_k system where n_k < m
 
 alpha = 0 is AFL, alpha -> infinity is local least squares. With `at="server"` the server solves P_k from the client's
-moments and sends the head alone: fewer bytes down, but it then knows every head.
+moments and sends the head alone: fewer bytes down, but the server then knows every head.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Each client alone: a tuned ridge on its own data. What federation has to beat.
+"""Each client alone: a tuned ridge on its own data. The baseline that federation has to beat.
 
 client   W_k = (G_k + beta I)^-1 B_k, beta by leave-one-out
 """

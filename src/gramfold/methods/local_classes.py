@@ -1,7 +1,7 @@
 """The shared head restricted to the classes a client has: strong, free, and known as Fed3R+OLL (Fani et al., ICML 2024).
 
 server   W as in AFL
-client   scores of classes it has never seen are taken out of the running
+client   masks the scores of classes it has never seen
 """
 
 from dataclasses import dataclass, replace

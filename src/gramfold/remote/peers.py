@@ -1,4 +1,4 @@
-"""The nodes that a server knows: asking them, one answer at a time, and going on without whoever fails."""
+"""The nodes of a server: requests to them, one answer at a time, and the exclusion of those that fail."""
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -23,9 +23,9 @@ class Peer:
     node: int
     registered: str
     site: str = ""
-    """What it calls itself; empty until it has answered."""
+    """Its own name; empty until it has answered."""
     seconds: float = 0.0
-    """What it worked; the rest of a phase is the network's and the start of processes."""
+    """The time it spent computing; the rest of a phase is network and process start-up."""
 
     @property
     def known(self) -> bool:
@@ -37,9 +37,9 @@ class Peer:
 
 
 Answer = tuple[Peer, Mapping[str, Any], Mapping[str, Packet], int]
-"""Who answered, the header, the packets, and how many bytes those are."""
+"""The peer that answered, the header, the packets, and their size in bytes."""
 TakeLate = Callable[[str, Answer], None]
-"""What becomes of an answer to a message of some kind that is no longer waited for."""
+"""Handles an answer, of the given kind, to a request of an earlier phase."""
 
 
 class Peers:
@@ -49,15 +49,15 @@ class Peers:
         self.exchange, self.progress = exchange, progress
         self.by_node: dict[int, Peer] = {}
         self.live: set[int] = set()
-        """The nodes that take part in what is asked next."""
+        """The nodes that take part in the next request."""
         self.excluded: dict[str, str] = {}
-        """The sites that the run goes on without, and why."""
+        """The sites excluded from the run, and why."""
 
     def called(self, site: str) -> Peer:
         return next(peer for peer in self.by_node.values() if peer.site == site)
 
-    def welcome(self, nodes: Mapping[int, str]) -> None:
-        """Take in nodes that are new."""
+    def add(self, nodes: Mapping[int, str]) -> None:
+        """Add new nodes."""
         new = {node: Peer(node, name) for node, name in nodes.items() if node not in self.by_node}
         self.by_node |= new
         self.live |= new.keys()
@@ -67,23 +67,23 @@ class Peers:
     def ask(
         self, kind: str, message: Callable[[Peer], Message], take_late: TakeLate, nodes: Collection[int] | None = None
     ) -> Iterator[Answer]:
-        """Ask nodes (all that are live) and yield every proper answer; who gives none, or a bad one, is excluded."""
+        """Send a request to nodes (default: all live ones) and yield every valid answer; nodes without one are excluded."""
         asked = sorted(self.live if nodes is None else nodes)
         done = 0
         for arrival in self.exchange.ask(kind, ((node, message(self.by_node[node])) for node in asked)):
-            peer, seconds, late = self.by_node[arrival.asked.node], arrival.seconds, arrival.late
+            peer, seconds, late = self.by_node[arrival.request.node], arrival.seconds, arrival.late
             done += not late
             try:
                 header, packets = self._read(peer, arrival)
                 received = sum(packet.wire_bytes for packet in packets.values())
                 peer.seconds += float(header.get("seconds", 0.0))
                 if late:
-                    take_late(arrival.asked.kind, (peer, header, packets, received))
-            except Exception as error:  # whatever it sent, it must not stop the others
-                self.refuse(peer, arrival.asked.kind, error)
+                    take_late(arrival.request.kind, (peer, header, packets, received))
+            except Exception as error:  # a bad answer must not stop the other sites
+                self.refuse(peer, arrival.request.kind, error)
             else:
-                when = "too late for this phase" if late else f"{done} of {len(asked)}"
-                LOG.info("%s: %s answered, %s in %.1f s (%s)", arrival.asked.kind, peer.label, size(received), seconds, when)
+                when = "too late for its phase" if late else f"{done} of {len(asked)}"
+                LOG.info("%s: %s answered, %s in %.1f s (%s)", arrival.request.kind, peer.label, size(received), seconds, when)
                 if not late:
                     self._report(Event(PHASE[kind], done, len(asked), peer.label, received, seconds))
                     yield peer, header, packets, received
@@ -101,17 +101,17 @@ class Peers:
             self.progress(event)
 
     def _read(self, peer: Peer, arrival: Arrival) -> tuple[Mapping[str, Any], dict[str, Packet]]:
-        """An answer's header and packets, once it is clear whose it is and that it is one."""
+        """An answer's header and packets, after checking its sender and its version."""
         if arrival.read is None:
             raise GramfoldError(arrival.error)
         answer = arrival.read()
         header, site = answer.header, answer.header.get("site")
         if not isinstance(site, str) or not 0 < len(site) <= 200 or not site.isprintable():
-            raise GramfoldError(header.get("error") or "it gives no proper name")
+            raise GramfoldError(header.get("error") or "it gives no valid name")
         if any(other.site == site for other in self.by_node.values() if other is not peer):
-            raise GramfoldError(f"another node is called {site!r} already; every site needs a name of its own")
+            raise GramfoldError(f"another node is already called {site!r}; every site needs its own name")
         if site != (peer.site or peer.registered or site):
-            raise GramfoldError(f"it calls itself {site!r} and is known as {peer.label!r}")
+            raise GramfoldError(f"it calls itself {site!r} but is registered as {peer.label!r}")
         peer.site = site
         if "error" in header:
             raise GramfoldError(str(header["error"]))
@@ -121,4 +121,4 @@ class Peers:
 
     def reasons(self) -> str:
         listed = [f"{name}: {reason}" for name, reason in list(self.excluded.items())[:5]]
-        return "; ".join(listed) or "nobody was asked"
+        return "; ".join(listed) or "no site was asked"

@@ -1,13 +1,13 @@
-"""Sites as a transport: ask, hand on what comes, and go on without whoever fails.
+"""Sites as a transport: send requests, pass on the answers, and exclude sites that fail.
 
-    (task)        where no task is given: sites say what their data is like, and must agree
+    (task)        where no task is given: sites describe their data, and must agree
     query         methods of one round: the upload
     train         methods of many rounds: the upload of each
-    evaluate      every site makes its head, keeps it, and reports how well it does
+    evaluate      every site computes its head, keeps it, and reports its figures
 
-A site that raises, sends what cannot be, or misses the deadline is excluded, by name and with a reason; the rest is exact. An
-upload that comes after its deadline is folded into the sum on disk, and counts in the next run with the same `out`; in a method
-of many rounds its site takes part again from the next round on.
+A site that raises, sends invalid data, or misses the deadline is excluded by name, with a reason; the result over the others
+is exact. An upload that arrives after its deadline is folded into the sum on disk and counts in the next run with the same
+`out`; in a method of many rounds its site takes part again from the next round.
 """
 
 import re
@@ -43,14 +43,14 @@ from gramfold.remote.tasks import agreed_task, session_of, task_from_json, task_
 from gramfold.version import __version__
 from gramfold.wire import Packet
 
-SAVE_EVERY = 30.0
-"""Seconds between two saves of the sum while uploads come in."""
+SAVE_EVERY_SECONDS = 30.0
+"""The interval between saves of the sum while uploads arrive."""
 LEDGER, KEPT = "fold.safetensors", "uploads"
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
 class Remote(Transport):
-    """The sites that an exchange reaches."""
+    """The sites of an exchange."""
 
     trusted = False
 
@@ -70,7 +70,7 @@ class Remote(Transport):
         _check_inputs(self.method, self.task)
         self._task_text, self._session = task_to_json(self.task), session_of(self.method, self.task)
 
-    # --- who is there, and what it is about ---
+    # --- nodes, and the task ---
 
     def _find_nodes(self) -> None:
         settings = self.settings
@@ -79,10 +79,10 @@ class Remote(Transport):
             raise GramfoldError(f"no site is connected after {settings.deadline:g} s; start the SuperNodes and run again")
         if len(found) < settings.minimum_sites:
             raise GramfoldError(f"only {len(found)} of at least {settings.minimum_sites} sites connected; start more SuperNodes")
-        self.peers.welcome(found)
+        self.peers.add(found)
 
     def _agree(self) -> Task:
-        """The task that is given, that of what is folded in `out` already, or the one that all sites agree on."""
+        """The given task, that of the uploads already folded in `out`, or the one that all sites agree on."""
         if self.settings.task is not None:
             return self.settings.task
         saved = saved_task(self._ledger_file)
@@ -101,7 +101,7 @@ class Remote(Transport):
     def prepare(self, number: int) -> None:
         """Nodes may join between rounds."""
         if number:
-            self.peers.welcome(self.exchange.nodes())
+            self.peers.add(self.exchange.nodes())
 
     def clients(self) -> Sequence[str]:
         self._named = {}
@@ -111,7 +111,7 @@ class Remote(Transport):
         return sorted(self._named)
 
     def exclude(self, client: str, reason: str) -> None:
-        """Go on without a site."""
+        """Exclude a site from the rest of the run."""
         kind = QUERY if self.method.rounds == 1 else TRAIN
         self.peers.refuse(self.peers.called(client), kind, GramfoldError(reason))
 
@@ -135,7 +135,7 @@ class Remote(Transport):
         def message(peer: Peer) -> Message:
             counted = self.ledger.counted
             mine = [counted[peer.label]] if peer.label in counted else []
-            # a node of which nobody knows yet who it is is sent all ids
+            # a node that has not yet identified itself is sent all ids
             header = self._header(round=round_.number, counted=mine if peer.known else sorted(counted.values()))
             return Message(header, {BROADCAST: round_.deliveries.packet(peer.label, round_.broadcast)})
 
@@ -148,7 +148,7 @@ class Remote(Transport):
                 del contribution
             if peer.node in self.peers.live:
                 round_.deliveries.delivered(peer.site, packet)
-            if once and self.ledger.counted and time.monotonic() - saved > SAVE_EVERY:
+            if once and self.ledger.counted and time.monotonic() - saved > SAVE_EVERY_SECONDS:
                 self._save_ledger()
                 saved = time.monotonic()
         if once and self.ledger.counted:
@@ -158,29 +158,29 @@ class Remote(Transport):
         needed = minimum if len(nodes) == len(self._named) else min(minimum, len(nodes))
         if len(self.ledger.counted) < max(needed, 1):
             raise GramfoldError(
-                f"only {len(self.ledger.counted)} of at least {needed} sites sent their part; {self.peers.reasons()}"
+                f"only {len(self.ledger.counted)} of at least {needed} sites sent an upload; {self.peers.reasons()}"
             )
 
     def _contribution(
         self, peer: Peer, header: Mapping[str, Any], packets: Mapping[str, Packet], received: int
     ) -> SentUpload | None:
-        """One upload, off the wire; None where it is in the sum already, or where it cannot be read."""
+        """An upload, unpacked; None where it is already in the sum or cannot be read."""
         try:
             upload_id = header.get("upload")
             if not isinstance(upload_id, str) or not _ID.fullmatch(upload_id):
-                raise GramfoldError("its upload has no proper id")
+                raise GramfoldError("its upload has no valid id")
             if self.ledger.counted.get(peer.site) == upload_id:
                 return None
             if header.get("counted"):
-                raise GramfoldError("it says that its upload is counted, which it is not")
+                raise GramfoldError("it reports its upload as counted, but it is not")
             upload = uploads.unpack(packets[UPLOAD])
             if list(getattr(upload, "parcels", {peer.site: None})) != [peer.site]:
-                raise GramfoldError("its parcels carry another site's name")
+                raise GramfoldError("its upload carries another site's name")
             before, replaced = self.ledger.counted.get(peer.site), None
             if before is not None and header.get("replaces") == before and REPLACED in packets:
                 replaced = uploads.unpack(packets[REPLACED])
             return SentUpload(upload, {peer.site: received}, site=peer.site, upload_id=upload_id, replaced=replaced)
-        except Exception as error:  # whatever it sent, it must not stop the others
+        except Exception as error:  # a bad upload must not stop the other sites
             self.peers.refuse(peer, QUERY, error)
             return None
 
@@ -211,9 +211,9 @@ class Remote(Transport):
         self.seconds["personalize"] += time.monotonic() - begun
         needed = self.settings.minimum_sites
         if count < needed:
-            raise GramfoldError(f"only {count} of at least {needed} sites made their head; {self.peers.reasons()}")
+            raise GramfoldError(f"only {count} of at least {needed} sites computed a head; {self.peers.reasons()}")
 
-    # --- asking ---
+    # --- requests and answers ---
 
     def _header(self, **more: Any) -> dict[str, Any]:
         parameters = dict(self.method.parameters())
@@ -221,7 +221,7 @@ class Remote(Transport):
         return {**common, "task": self._task_text, "run": self._run, **more}
 
     def _take_late(self, kind: str, answer: Answer) -> None:
-        """An answer to what is no longer waited for."""
+        """Handle an answer to a request of an earlier phase."""
         peer, header, packets, received = answer
         if kind == QUERY and self._round is not None:
             self.ledger = Ledger.load(self._ledger_file, self._session, self.ledger.kept)
@@ -233,22 +233,22 @@ class Remote(Transport):
             self._save_ledger()
             self.ledger.total = None
             self.late.append(peer.site)
-            self.peers.excluded[peer.site] = "its upload came after the deadline; it is folded and counts in the next run"
+            self.peers.excluded[peer.site] = "its upload arrived after the deadline; it is folded and counts in the next run"
         elif kind == TRAIN:
             self.peers.live.add(peer.node)
             self.peers.excluded.pop(peer.label, None)
 
     def account(self, answered: Collection[str]) -> dict[str, Any]:
-        """What became of every site."""
+        """The outcome for every site."""
         for peer in self.peers.by_node.values():
             if peer.site not in answered:
-                self.peers.excluded.setdefault(peer.label, "it came back too late to make its head")
+                self.peers.excluded.setdefault(peer.label, "it answered too late to compute its head")
         for name in self.settings.sites:
             if name not in answered:
-                self.peers.excluded.setdefault(name, "it was expected and never came")
+                self.peers.excluded.setdefault(name, "it was expected but never connected")
         return {
             "answered": list(answered),
-            "failed": self.peers.excluded,
+            "excluded": self.peers.excluded,
             "late": self.late,
             "folded": sorted(self.ledger.counted),
             "seconds": {peer.site: peer.seconds for peer in self.peers.by_node.values() if peer.site in answered},
@@ -256,12 +256,12 @@ class Remote(Transport):
 
 
 def _finished(site: str, header: Mapping[str, Any]) -> Finished:
-    """The figures that a site reports, checked."""
+    """The figures that a site reports, validated."""
     train, shared, chosen = int(header["train"]), header["shared"], dict(header["chosen"])
     if not 0 < train < MAX_SAMPLES:
-        raise GramfoldError("its number of samples cannot be")
+        raise GramfoldError("its number of samples is impossible")
     if not isinstance(chosen.get("leave_one_out_accuracy"), float | int | None):
-        raise GramfoldError("its estimate of its accuracy is no number")
+        raise GramfoldError("its leave-one-out accuracy is not a number")
     return Finished(
         site, train, Scored.from_dict(header["scored"]), None if shared is None else Scored.from_dict(shared), chosen
     )  # fmt: skip
@@ -270,4 +270,4 @@ def _finished(site: str, header: Mapping[str, Any]) -> Finished:
 def _check_inputs(method: Method, task: Task) -> None:
     kind = "images" if task.shape else "features"
     if kind not in method.input_kinds:
-        raise GramfoldError(f"the sites hold {kind}, on which {method.name} does not work")
+        raise GramfoldError(f"the sites have {kind}, which {method.name} does not support")

@@ -17,7 +17,7 @@ def ridge_from_rows(rows: Array, targets: Array, penalty: float) -> Array:
 
 
 def ridge_with_left_out(rows: Array, targets: Array, unit_penalty: float) -> tuple[Array, Array]:
-    """Ridge weights, and what ridge on the others says of each row; the penalty is in units of the rows' mean squared length."""
+    """Ridge weights, and the left-out prediction of each row; the penalty is in units of the rows' mean squared length."""
     n, m = rows.shape
     if n < m:
         kernel = arrays.outer_gram(rows)

@@ -1,8 +1,8 @@
-"""What Flower's processes say when something goes wrong, and what to do about it."""
+"""Error messages of Flower's processes, and what to do about them."""
 
-from gramfold.deploy.processes import last_words
+from gramfold.deploy.processes import error_line
 
-TROUBLES = {
+KNOWN_ERRORS = {
     "address already in use": "its port is taken; choose another one",
     "CERTIFICATE_VERIFY_FAILED": (
         "it does not trust the server's certificate; give it the server's ca.crt, and the server's name as in the certificate"
@@ -10,10 +10,10 @@ TROUBLES = {
     "Failed to activate SuperNode": "the server does not know its key; register its public key at the server",
     "Connection attempt failed": "it cannot reach the server; check the address and the port",
 }
-"""What Flower says, and what to do about it. The last is said after the others, too."""
+"""Advice by message. The last message also follows the others, so order matters."""
 
 
 def diagnosis(text: str) -> str:
     """One line about what went wrong, from the output of a process."""
-    known = [advice for sign, advice in TROUBLES.items() if sign in text]
-    return known[0] if known else last_words(text)
+    known = [advice for sign, advice in KNOWN_ERRORS.items() if sign in text]
+    return known[0] if known else error_line(text)

@@ -1,4 +1,4 @@
-"""FedHiP's blend of the shared head with a client's own data, honest about every alpha: exact leave-one-out in closed form."""
+"""FedHiP's blend of the shared head with a client's own data: exact leave-one-out for every alpha, in closed form."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ class Blend:
         self.folded = folded
         self.target_squares = float((targets**2).sum())
         own = Kernel.of(factor.solve_lower(rows.T).T)
-        # a client that is the whole federation, without a penalty, leaves nothing behind: 1 - w = 0
+        # without a penalty, a client that is the whole federation has 1 - w = 0
         free = 1.0 / (1.0 - own.values * (folded * (1 - 1e-12)))
         self.residuals = own.apply(free, 1.0, targets - rows @ weights)
         self.kernel = Kernel(own.values * free, own.vectors)
@@ -34,7 +34,7 @@ class Blend:
             yield {"alpha": alpha}, targets - self.kernel.left_out_residuals(self.residuals, 1.0 / (self.folded + alpha))
 
     def choose_rotated(self, n: int, target_squares: float) -> float:
-        """The same by GCV, for rows that are a rotation of n samples: what a server that holds only moments can do."""
+        """The same by GCV, for rows that are a rotation of n samples: for a server that has only moments."""
         errors = []
         for penalty in 1.0 / (1.0 + ALPHAS):
             weights = 1.0 / (self.kernel.values + penalty)

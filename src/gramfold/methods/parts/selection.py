@@ -19,8 +19,8 @@ def penalty_grid(kernel: Kernel, size: int = 19) -> np.ndarray:
 def choose(candidates: Iterable[Candidate], targets: Array, classification: bool) -> dict[str, float]:
     """The hyper-parameters of the candidate with the fewest left-out mistakes, ties by squared error; with its accuracy.
 
-    Squared error alone would shrink a refinement for the sake of scores that decide nothing: on CIFAR-100 features it
-    costs APFL 3 points. For regression there is nothing else.
+    Squared error alone would shrink a refinement because of scores that do not change a decision: on CIFAR-100 features
+    that costs APFL 3 points. For regression squared error decides.
     """
     best: tuple[float, float] | None = None
     chosen: dict[str, float] = {}
@@ -28,7 +28,7 @@ def choose(candidates: Iterable[Candidate], targets: Array, classification: bool
     for parameters, scores in candidates:
         right = float(np.mean(to_numpy(scores.argmax(1) == codes))) if classification else 0.0
         error = float(((targets - scores) ** 2).sum())
-        # better by more than rounding: where candidates tie, the first is taken on every machine and in every order of folding
+        # better by more than rounding: of tied candidates the first is taken, on every machine and in every order of folding
         if best is None or right > best[0] or (right == best[0] and error < best[1] * (1 - 1e-9)):
             best, chosen = (right, error), dict(parameters)
     if classification and best is not None:
