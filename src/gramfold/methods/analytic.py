@@ -47,7 +47,7 @@ class Space(Record, kind="space"):
         """The moments of a client's samples, block by block."""
         inputs, targets = client.train
         total = None
-        for block in arrays.blocks(len(inputs), self.map.dim):
+        for block in arrays.blocks(client.train.n, self.map.dim):
             part = Moments.from_features(self.map(inputs[block]), targets[block], self.labels, self.map.fingerprint, copy=False)
             total = part if total is None else total.__iadd__(part)
         if total is None:
