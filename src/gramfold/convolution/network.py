@@ -50,6 +50,9 @@ class ConvolutionMap:
         canonical = json.dumps([self.description, len(self.arrays)], sort_keys=True)
         self.fingerprint = hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
+    def __repr__(self) -> str:
+        return f"ConvolutionMap({self.description['network']!r}, {len(self.arrays)} layers solved)"
+
     @classmethod
     def begin(cls, network: str, shape: Sequence[int], seed: int) -> "ConvolutionMap":
         """The network without any layer yet."""

@@ -41,6 +41,9 @@ class DeepMap:
         canonical = json.dumps([self.description, self.layers], sort_keys=True)
         self.fingerprint = hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
+    def __repr__(self) -> str:
+        return f"DeepMap({self.inputs} -> {self.dim}, {self.layers} layers)"
+
     @classmethod
     def over(cls, base: DrawnMap, activation: str) -> "DeepMap":
         """The map without any layer yet."""
