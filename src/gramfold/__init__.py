@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from gramfold.engines import ClientResult, Result, run
+from gramfold.comparison import Comparison, compare
+from gramfold.engines import ClientResult, Result, load_result, run
 from gramfold.errors import GramfoldError, IllConditionedWarning
 from gramfold.federation import Federation
 from gramfold.heads import Head, load_head
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
     from gramfold.estimators import PersonalizedClassifier, PersonalizedRegressor
 
 __all__ = [
-    "AFL", "APFL", "PACE", "ClientResult", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE",
-    "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head", "HeartPFL",
+    "AFL", "APFL", "PACE", "ClientResult", "Comparison", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT",
+    "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head", "HeartPFL",
     "IllConditionedWarning", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe", "PaceCNN",
-    "PersonalizedClassifier", "PersonalizedRegressor", "Result", "__version__", "load_head", "run",
+    "PersonalizedClassifier", "PersonalizedRegressor", "Result", "__version__", "compare", "load_head", "load_result", "run",
 ]  # fmt: skip
 
 
@@ -52,3 +53,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(estimators, name)
     raise AttributeError(f"module 'gramfold' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What is public, and nothing else."""
+    return __all__

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,15 +13,18 @@ from rich.console import Console
 
 from gramfold import wire
 from gramfold.cli.progress import show_progress
+from gramfold.comparison import Comparison
 from gramfold.engines import ENGINES, Result, open_engine
-from gramfold.engines.folder import REPORT, RESULT, make_folder, page, write_page
+from gramfold.engines.folder import REPORT, RESULT, page, seeds_page, write_page
+from gramfold.engines.saved import make_folder
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Federation, load_dataset
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
 from gramfold.methods.protocol import INSTEAD
-from gramfold.report import result_table
+from gramfold.report import comparison_table, result_table
 
-OUTPUTS = (RESULT, REPORT)
+TABLES = ("comparison.csv", "comparison.tex", "comparison.md")
+OUTPUTS = (RESULT, REPORT, *TABLES)
 GROUPS = {"all": (*ANALYTIC, *ON_IMAGES), "gradient": GRADIENT}
 
 
@@ -41,7 +45,13 @@ def run(
         str, typer.Option(help="Which methods to run, separated by commas; or all (analytic), or gradient.")
     ] = "all",
     seed: Annotated[int, typer.Option(help="The seed of everything random.", min=0)] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for result.json and report.html.")] = Path("gramfold-run"),
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="Run this many seeds, from --seed on, and compare means with confidence intervals.", min=1),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for result.json and report.html, and the tables of --seeds.")] = Path(
+        "gramfold-run"
+    ),
     features: Annotated[str | None, typer.Option(help="Feature map for all methods, such as bias+linear+fourier:2048.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A method's parameter: METHOD.NAME=VALUE. May be repeated.")
@@ -70,27 +80,50 @@ def run(
         _check_outputs(heads, [method.name for method in chosen])
     dataset = load_dataset(data)
     chosen = _compatible(chosen, dataset, is_group=methods in GROUPS)
-    small = "drop" if drop_small else "error"
-    federation = Federation.from_dataset(dataset, clients, partition, test, seed, min_size=min_size, small=small)
-    results: list[Result] = []
-    options: dict[str, Any] = {"device": device, "checkpoint": checkpoint, "evaluate_every": evaluate_every}
-    with open_engine(engine, federation, **options) as run_method, show_progress(len(chosen)) as progress:
-        for method in chosen:
-            with progress.method(method.name) as report_progress:
-                outcome = run_method(method, progress=report_progress, keep_heads=heads is not None)
-            results.append(outcome)
-            for name, head in outcome.heads.items():
-                folder = heads / method.name  # type: ignore[operator]
-                make_folder(folder)
-                head.save(folder / f"{wire.file_name(name)}.safetensors")
-    content = page(results, seed=seed, engine=engine, device=device, **federation.description)
-    write_page(out, content)
+    cut = {"min_size": min_size, "small": "drop" if drop_small else "error"}
+    pages, console = [], Console() if sys.stdout.isatty() else Console(width=150)
+    numbers = [seed] if seeds is None else list(range(seed, seed + seeds))
+    with show_progress(len(chosen) * len(numbers)) as progress:
+        for number in numbers:
+            federation = Federation.from_dataset(dataset, clients, partition, test, number, **cut)  # type: ignore[arg-type]
+            keep = checkpoint if seeds is None or checkpoint is None else checkpoint / f"seed-{number}"
+            options: dict[str, Any] = {"device": device, "checkpoint": keep, "evaluate_every": evaluate_every}
+            results: list[Result] = []
+            with open_engine(engine, federation, **options) as run_method:
+                for method in chosen:
+                    with progress.method(method.name if seeds is None else f"{method.name}, seed {number}") as report_progress:
+                        outcome = run_method(method, progress=report_progress, keep_heads=heads is not None)
+                    if heads is not None:
+                        _save_heads(heads / method.name if seeds is None else heads / method.name / f"seed-{number}", outcome)
+                    results.append(replace(outcome, heads={}))
+            pages.append(page(results, seed=number, engine=engine, device=device, **federation.description))
+    content = pages[0]
+    for name in TABLES:
+        (out / name).unlink(missing_ok=True)  # of an earlier run
+    if seeds is None:
+        write_page(out, content)
+        table = result_table(content)
+    else:
+        comparison = Comparison.of_pages(pages)
+        content = seeds_page(pages, comparison.to_dict())
+        write_page(out, content)
+        for name, write in zip(TABLES, (comparison.to_csv, comparison.to_latex, comparison.to_markdown), strict=True):
+            write(out / name)
+        about = f"{content['data']['name']}: {content['partition']['clients']} clients, {content['partition']['kind']}"
+        table = comparison_table(content["comparison"], f"{about}, {len(numbers)} seeds from {seed}")
     if as_json:
         sys.stdout.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
         return
-    console = Console() if sys.stdout.isatty() else Console(width=150)
-    console.print(result_table(content))
+    console.print(table)
+    if seeds is not None:
+        console.print(f"Tables: {', '.join(str(out / name) for name in TABLES)}", highlight=False, soft_wrap=True)
     console.print(f"Report: {out / 'report.html'}    Figures: {out / 'result.json'}", highlight=False, soft_wrap=True)
+
+
+def _save_heads(folder: Path, outcome: Result) -> None:
+    make_folder(folder)
+    for name, head in outcome.heads.items():
+        head.save(folder / f"{wire.file_name(name)}.safetensors")
 
 
 def _methods(names: str, features: str | None, settings: Sequence[str]) -> list[Method]:

@@ -59,6 +59,9 @@ class ConvolutionMap:
     def fingerprint(self) -> str:
         return self._fingerprint or fingerprint_of(self.description, self.arrays)
 
+    def __repr__(self) -> str:
+        return f"ConvolutionMap({self.description['network']!r}, {len(self.arrays)} layers solved)"
+
     @classmethod
     def begin(cls, network: str, shape: Sequence[int], seed: int) -> "ConvolutionMap":
         """The network without any layer yet."""

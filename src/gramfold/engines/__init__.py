@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from gramfold.engines.events import Event, Progress
+from gramfold.engines.folder import load_result
 from gramfold.engines.inprocess import run_inprocess
 from gramfold.engines.result import ClientResult, Result
 from gramfold.errors import GramfoldError
@@ -25,14 +26,21 @@ class RunMethod(Protocol):
 
 @contextmanager
 def open_engine(
-    engine: str, federation: Federation, *, device: str = "cpu", checkpoint: Path | None = None, evaluate_every: int = 0
+    engine: str,
+    federation: Federation,
+    *,
+    device: str = "cpu",
+    checkpoint: Path | None = None,
+    evaluate_every: int = 0,
+    keep_total: bool | None = None,
 ) -> Iterator[RunMethod]:
     """Run methods one after another; what the engine needs is started once and stopped at the end of the block."""
     if engine == "inprocess":
-        yield partial(run_inprocess, federation=federation, device=device, checkpoint=checkpoint, evaluate_every=evaluate_every)
+        options: dict[str, Any] = {"checkpoint": checkpoint, "evaluate_every": evaluate_every, "keep_total": keep_total}
+        yield partial(run_inprocess, federation=federation, device=device, **options)
     elif engine == "flower":
-        if device != "cpu" or checkpoint is not None or evaluate_every:
-            raise GramfoldError("the flower engine does not support device, checkpoint or evaluate_every; omit them")
+        if device != "cpu" or checkpoint is not None or evaluate_every or keep_total:
+            raise GramfoldError("the flower engine does not support device, checkpoint, evaluate_every or keep_total; omit them")
         from gramfold.engines.flower import require_flwr
 
         require_flwr()
@@ -54,6 +62,7 @@ def run(
     keep_heads: bool = True,
     checkpoint: str | PathLike[str] | None = None,
     evaluate_every: int = 0,
+    keep_total: bool | None = None,
 ) -> Result:
     """Run a method over a federation and evaluate every client's final model.
 
@@ -62,14 +71,17 @@ def run(
     "cpu" (NumPy) or a torch device such as "cuda". `keep_heads=False` drops each head once it is evaluated.
     `checkpoint` is a folder: a run that was stopped, by Ctrl-C or otherwise, resumes from it when called again.
     `evaluate_every` adds the clients' mean test accuracy to the history every so many rounds, for the report only.
+    `keep_total` says whether the result holds the sum of the clients' moments, from which samples can be added and forgotten
+    (`Result.update`); if not said it does up to 64 MB, which is about 2,800 features.
     """
     if isinstance(method, str):
         method = make_method(method)
     if not isinstance(method, Method):
         raise GramfoldError(f"a method is a name such as 'pace', or an instance such as gf.PACE(); got {method!r}")
     folder = None if checkpoint is None else Path(checkpoint)
-    with open_engine(engine, federation, device=device, checkpoint=folder, evaluate_every=evaluate_every) as run_method:
+    options: dict[str, Any] = {"checkpoint": folder, "evaluate_every": evaluate_every, "keep_total": keep_total}
+    with open_engine(engine, federation, device=device, **options) as run_method:
         return run_method(method, progress=progress, keep_heads=keep_heads)
 
 
-__all__ = ["ENGINES", "ClientResult", "Event", "Progress", "Result", "RunMethod", "open_engine", "run"]
+__all__ = ["ENGINES", "ClientResult", "Event", "Progress", "Result", "RunMethod", "load_result", "open_engine", "run"]

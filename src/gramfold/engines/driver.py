@@ -8,11 +8,13 @@ from typing import Any
 from gramfold import evaluation
 from gramfold.engines.by_name import ByName
 from gramfold.engines.deliveries import Deliveries
-from gramfold.engines.result import ClientResult, Result, Run
+from gramfold.engines.folded import Run, in_memory, worth_keeping
+from gramfold.engines.result import ClientResult, Result
 from gramfold.engines.transport import PHASES, Final, Finished, Fold, Round, Transport
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head
 from gramfold.methods import Method
+from gramfold.moments import Moments
 from gramfold.wire.record import Record
 
 
@@ -32,11 +34,21 @@ class State:
 class Driver:
     """One run of one method over a transport."""
 
-    def __init__(self, method: Method, transport: Transport, state: State | None = None, *, evaluate_every: int = 0) -> None:
-        self.method, self.transport = method, transport
+    def __init__(
+        self,
+        method: Method,
+        transport: Transport,
+        state: State | None = None,
+        *,
+        evaluate_every: int = 0,
+        keep_total: bool | None = None,
+    ) -> None:
+        self.method, self.transport, self.keep_total = method, transport, keep_total
         self.state = state if state is not None else State(self._begin())
         self.evaluate_every = evaluate_every
         self.fold = Fold()
+        self.total: Moments | None = None
+        """The last sum, where the result is to hold it."""
         elapsed = self.state.history[-1]["seconds"] if self.state.history else 0.0
         self._begun = time.perf_counter() - elapsed
 
@@ -68,12 +80,17 @@ class Driver:
         if fold.total is None:
             raise GramfoldError("no client sent an upload")
         size = getattr(fold.total, "dim", math.inf)
-        broadcast = transport.at_server("aggregate", lambda: method.aggregate(fold.take_total(), state.broadcast), size)
-        deliveries.announce(broadcast)  # so that a run that is taken up again knows what is new in it
+        broadcast = transport.at_server("aggregate", lambda: self._aggregate(fold), size)
+        deliveries.announce(broadcast)  # so that a resumed run knows what is new in it
         after = replace(state, broadcast=broadcast, round=state.round + 1, uplink=uplink, deliveries=deliveries)
         # no calls in between: after an interrupt either all three are updated or none is
         self.fold, transport.memories, self.state = fold, transport.staged, after
         self.state.history.append(self._entry())
+
+    def _aggregate(self, fold: Fold) -> Record:
+        total = fold.take_total()
+        self.total = total if worth_keeping(self.method, total, self.keep_total) else None
+        return self.method.aggregate(total, self.state.broadcast)
 
     def _accepted(self, contribution: Any, request: Round, fold: Fold) -> bool:
         """Add a contribution to the sum; if a remote one is invalid, exclude its sender."""
@@ -136,6 +153,8 @@ class Driver:
         for finished in transport.heads(self._final(shared, keep_heads, state.deliveries)):
             done[finished.name] = finished
         names = [name for name in order if name in done]
+        total = None if self.total is None else in_memory(self.total)
+        counted = {name: done[name].train for name in names if name in self.fold.contributed}
         return Result(
             method=method.name,
             parameters=given.parameters(),
@@ -144,7 +163,7 @@ class Driver:
             heads=ByName({name: head for name in names if (head := done[name].head) is not None}),
             global_head=shared,
             seconds={phase: transport.seconds.get(phase, 0.0) for phase in PHASES},
-            run=Run(method, transport.task, state.broadcast),
+            run=Run(method, transport.task, state.broadcast, total, counted),
             chosen={**state.tuned, **method.chosen(state.broadcast)},
             history=state.history,
         ).with_final_figures()

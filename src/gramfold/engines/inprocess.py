@@ -32,6 +32,7 @@ def run_inprocess(
     keep_heads: bool = True,
     checkpoint: Path | None = None,
     evaluate_every: int = 0,
+    keep_total: bool | None = None,
 ) -> Result:
     """Run a method over a federation, clients in parallel threads (one after another on an accelerator)."""
     arrays.check_device(device)
@@ -45,7 +46,7 @@ def run_inprocess(
     elif isinstance(method, Tunable):
 
         def score(candidate: Method, trial: Federation) -> float:
-            outcome = run_inprocess(candidate, trial, device=device, progress=progress, keep_heads=False)
+            outcome = run_inprocess(candidate, trial, device=device, progress=progress, keep_heads=False, keep_total=False)
             if outcome.classification:
                 return outcome.mean_accuracy or 0.0
             return -math.inf if outcome.mean_rmse is None else -outcome.mean_rmse
@@ -57,7 +58,9 @@ def run_inprocess(
         if found is not None:
             transport.memories = found.memories
             transport.seconds |= found.seconds
-        driver = Driver(method, transport, None if found is None else found.state, evaluate_every=evaluate_every)
+        driver = Driver(
+            method, transport, None if found is None else found.state, evaluate_every=evaluate_every, keep_total=keep_total
+        )
         driver.state.tuned = tuned or driver.state.tuned
         _run_rounds(driver, saved)
         return driver.result(given, keep_heads)

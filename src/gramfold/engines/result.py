@@ -1,18 +1,30 @@
 """What a run gives back: heads, and figures for every client, in Python and as JSON."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from gramfold import evaluation
+from gramfold import evaluation, report
+from gramfold.engines import saved
+from gramfold.engines.by_name import ByName
+from gramfold.engines.folded import Run
 from gramfold.errors import GramfoldError
-from gramfold.evaluation import Calibration, Scored
-from gramfold.federation import Samples, Task
+from gramfold.evaluation import Calibration, Evaluation, Scored
+from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
-from gramfold.methods import ClientData, Method
+from gramfold.methods import ClientData
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.wire.record import Record
+from gramfold.wire.record import plain
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+ByClient = Mapping[str, tuple[Array, Array]]
+"""Samples by client's name: (X, y)."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +52,15 @@ class ClientResult:
     def rmse(self) -> float | None:
         return self.scored.rmse
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for a file."""
+        shared = None if self.shared is None else self.shared.to_dict()
+        return dict(plain({**vars(self), "scored": self.scored.to_dict(), "shared": shared, "chosen": dict(self.chosen)}))
 
-@dataclass(frozen=True)
-class Run:
-    """The method, its task, and the last broadcast."""
-
-    method: Method
-    task: Task
-    broadcast: Record
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "ClientResult":
+        shared = None if fields["shared"] is None else Scored.from_dict(fields["shared"])
+        return cls(**{**fields, "scored": Scored.from_dict(fields["scored"]), "shared": shared})
 
 
 @dataclass(frozen=True)
@@ -62,7 +75,7 @@ class Result:
     global_head: Head | None
     seconds: Mapping[str, float]
     run: Run
-    """What `join` needs to add a client later."""
+    """What `join` and `update` need to go on later."""
     chosen: Mapping[str, Any] = field(default_factory=dict)
     """What the server selected."""
     history: Sequence[Mapping[str, Any]] = ()
@@ -78,6 +91,134 @@ class Result:
         if not train.n:
             raise GramfoldError(f"client {name!r} has no samples to learn from")
         return self.run.method.personalize(ClientData(name, train), self.run.broadcast)
+
+    def evaluate(self, X: Array, y: Array, client: str | None = None) -> Evaluation:
+        """How a client's head does on these samples, or the shared head where no client is named."""
+        if client is None:
+            head, name = self.global_head, "all clients"
+            if head is None:
+                raise GramfoldError(f"{self.method} has no shared model; name a client: evaluate(X, y, client=...)")
+        else:
+            if client not in self.heads:
+                known = ", ".join(list(self.heads)[:5]) + (", ..." if len(self.heads) > 5 else "")
+                raise GramfoldError(f"no head of a client {client!r} here; there are: {known or 'none (heads were not kept)'}")
+            head, name = self.heads[client], client
+        return Evaluation.of(evaluation.score_head(head, self.run.given(name, X, y)), self.classification)
+
+    # --- samples that come and go ---
+
+    def update(self, *, add: ByClient | None = None, forget: ByClient | None = None) -> "Result":
+        """The model with some clients' training samples added, and without some that are in it; exactly that of a run on what
+        is left, with the same features.
+
+        Samples to forget must be those that were added: what is impossible is refused, other samples of as many cannot be told
+        apart. The clients' heads and figures were those of the old model and are not carried over: see `personalize` (one
+        client, from its own samples) and `refresh` (all of a federation). For methods of one round whose uploads are moments.
+        """
+        added, forgotten = (
+            {name: self.run.given(name, *given) for name, given in (clients or {}).items()} for clients in (add, forget)
+        )
+        return self._of(self.run.updated(added, forgotten))
+
+    def forget(self, X: Array, y: Array, name: str) -> "Result":
+        """The model without these training samples of a client: all of them, or some. See `update`."""
+        return self.update(forget={name: (X, y)})
+
+    def without(self, name: str, federation: Federation) -> "Result":
+        """The model without a client, and all others' heads and figures anew: for a federation that is at hand."""
+        gone = [client for client in federation if client.name == name]
+        if not gone:
+            raise GramfoldError(f"no client of the federation is called {name!r}")
+        run = self.run.updated({}, {name: gone[0].train()})
+        return self._of(run).refresh(replace(federation, clients=[client for client in federation if client.name != name]))
+
+    def personalize(self, X: Array, y: Array, name: str) -> Head:
+        """A client's head from the model as it is now, and its own training samples."""
+        return self.run.head(name, self.run.given(name, X, y))
+
+    def refresh(self, federation: Federation) -> "Result":
+        """The same model with every client's head and figures made anew. The bytes are those of sending the model again."""
+        theirs, ours = federation.task, self.run.task
+        if (theirs.inputs, theirs.labels, theirs.outputs) != (ours.inputs, ours.labels, ours.outputs):
+            raise GramfoldError("the federation's inputs or classes are not those of this result")
+        begun = time.perf_counter()
+        clients, heads, sent = {}, {}, self.run.broadcast.pack().wire_bytes
+        for client in federation:
+            train, test = client.train(), client.test()
+            head = self.run.head(client.name, train)
+            shared = None if self.global_head is None else evaluation.score_head(self.global_head, test)
+            scored = evaluation.score_head(head, test)
+            heads[client.name] = head
+            clients[client.name] = ClientResult(client.name, train.n, scored, shared, 0, sent, head.chosen)
+        return replace(self, clients=ByName(clients), heads=ByName(heads), seconds={"personalize": time.perf_counter() - begun})
+
+    def _of(self, run: Run) -> "Result":
+        """The result of another run of the same method, before any client has made its head."""
+        head, chosen = run.method.global_head(run.broadcast), run.method.chosen(run.broadcast)
+        return replace(self, clients={}, heads={}, global_head=head, seconds={}, run=run, chosen=chosen, history=())
+
+    # --- on disk ---
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write all that it takes to go on after a restart: `load_result` reads it."""
+        figures = {
+            "given": dict(self.parameters), "clients": [client.to_dict() for client in self.clients.values()],
+            "seconds": dict(self.seconds), "chosen": dict(self.chosen), "history": [dict(entry) for entry in self.history],
+        }  # fmt: skip
+        saved.write(Path(folder), saved.SavedRun.of(self.run, **figures), self.global_head, self.heads)
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str]) -> "Result":
+        """The result that `save` wrote."""
+        found, shared, heads = saved.read(Path(folder))
+        run = found.run()
+        return cls(
+            method=run.method.name,
+            parameters=found.given,
+            rounds=run.method.rounds,
+            clients=ByName({client["name"]: ClientResult.from_dict(client) for client in found.clients}),
+            heads=ByName(heads),
+            global_head=shared,
+            seconds=found.seconds,
+            run=run,
+            chosen=found.chosen,
+            history=found.history,
+        )
+
+    # --- to look at ---
+
+    def __repr__(self) -> str:
+        if not self.clients:
+            counted = self.run.samples
+            what = f"{sum(counted.values())} samples of {len(counted)} clients" if counted else "no clients"
+            return f"Result of {self.method}: the shared model of {what}; no heads yet, see personalize and refresh"
+        return report.summary_text(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        return report.summary_html(self.to_dict()) if self.clients else f"<p>{report.safe(repr(self))}</p>"
+
+    def table(self, most: int = 30) -> str:
+        """The clients as text, one line each, the first `most` of them."""
+        return report.client_table(self.rows(), most)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The clients as plain values: sizes, figures, bytes and what was chosen for each."""
+        figure = "accuracy" if self.classification else "rmse"
+        return [
+            {
+                "client": client.name, "train": client.train, "test": client.test, figure: getattr(client.scored, figure),
+                f"shared_{figure}": None if client.shared is None else getattr(client.shared, figure),
+                "uplink_bytes": client.uplink_bytes, "downlink_bytes": client.downlink_bytes,
+                **{f"chosen.{key}": value for key, value in client.chosen.items()},
+            }
+            for client in self.clients.values()
+        ]  # fmt: skip
+
+    def to_frame(self) -> "DataFrame":
+        """`rows` as a pandas DataFrame."""
+        return report.frame(self.rows())
+
+    # --- figures ---
 
     def _tested(self) -> Sequence[ClientResult]:
         return [client for client in self.clients.values() if client.test]

@@ -1,7 +1,7 @@
 """The score of one head on one test split, and summaries over clients."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ class Scored:
     n: int
     right: int = 0
     squared_error: float = 0.0
-    calibration: Calibration | None = None
+    calibration: Calibration | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, for a message."""
@@ -50,6 +50,24 @@ class Scored:
     @property
     def rmse(self) -> float | None:
         return float(np.sqrt(self.squared_error / self.n)) if self.n else None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A head on n samples, as figures: those of its kind of task, None for the others."""
+
+    n: int
+    accuracy: float | None = None
+    rmse: float | None = None
+    calibration_error: float | None = None
+    """Expected calibration error, where the head gives probabilities."""
+
+    @classmethod
+    def of(cls, scored: Scored, classification: bool) -> "Evaluation":
+        if not classification:
+            return cls(scored.n, rmse=scored.rmse)
+        error = None if scored.calibration is None else scored.calibration.expected_error
+        return cls(scored.n, scored.accuracy, calibration_error=error)
 
 
 def score_head(head: Head, samples: Samples) -> Scored:

@@ -116,6 +116,9 @@ class DrawnMap:
         """A copy, also in another process, is the same map drawn again."""
         return draw_described, (self.description,)
 
+    def __repr__(self) -> str:
+        return f"DrawnMap({self.inputs} -> {self.dim}: {FeatureMap.from_description(self.description['map'])!r})"
+
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim) of rows (n x inputs), of the same kind and on the same device."""
         if inputs.ndim != 2 or inputs.shape[1] != self.inputs:

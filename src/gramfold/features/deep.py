@@ -48,6 +48,9 @@ class DeepMap:
     def fingerprint(self) -> str:
         return self._fingerprint or fingerprint_of(self.description, self.arrays)
 
+    def __repr__(self) -> str:
+        return f"DeepMap({self.inputs} -> {self.dim}, {self.layers} layers)"
+
     @classmethod
     def over(cls, base: DrawnMap, activation: str) -> "DeepMap":
         """The map without any layer yet."""

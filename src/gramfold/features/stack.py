@@ -10,9 +10,12 @@ from gramfold.features.maps import ACTIVATIONS, Bias, Fourier, Linear, Normalize
 from gramfold.numerics.arrays import Array, concatenate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Stack(FeatureMap):
     parts: Sequence[FeatureMap]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(self.parts)!r})"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", tuple(self.parts))
@@ -25,7 +28,7 @@ class _Stack(FeatureMap):
         return cls([FeatureMap.from_description(part) for part in fields["parts"]])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Chain(_Stack):
     """One map after another."""
 
@@ -48,7 +51,7 @@ class Chain(_Stack):
         return chained
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Concat(_Stack):
     """Maps of the same input, side by side."""
 

@@ -30,6 +30,9 @@ class Client:
     train: Callable[[], Samples]
     test: Callable[[], Samples]
 
+    def __repr__(self) -> str:
+        return f"Client({self.name!r})"
+
 
 @dataclass(frozen=True)
 class Task:

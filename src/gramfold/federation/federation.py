@@ -32,6 +32,16 @@ class Federation:
     clients: Sequence[Client]
     task: Task
     description: Mapping[str, Any] = field(default_factory=dict)
+    cut: Callable[[int], "Federation"] | None = field(default=None, compare=False)
+    """The same data set cut anew with another seed; None where the clients were given."""
+
+    def __repr__(self) -> str:
+        task, partition = self.task, self.description.get("partition", {})
+        samples = "" if task.samples is None else f", {task.samples} training samples"
+        what = f"{task.outputs} classes" if task.labels is not None else f"{task.outputs} continuous targets"
+        shape = " x ".join(map(str, task.shape)) if task.shape else f"{task.inputs} inputs"
+        kind = partition.get("kind", "given")
+        return f"Federation({len(self)} clients{samples}, {shape}, {what}; partition {kind}, seed {task.seed})"
 
     def __len__(self) -> int:
         return len(self.clients)
@@ -42,7 +52,7 @@ class Federation:
     def validation(self, part: float = 0.2) -> "Federation":
         """The same clients, each with part of its training samples as test samples instead of its own."""
         _check_fraction(part)
-        return replace(self, clients=[_validating(client, self.task, part) for client in self.clients])
+        return replace(self, clients=[_validating(client, self.task, part) for client in self.clients], cut=None)
 
     @classmethod
     def split(
@@ -133,7 +143,8 @@ class Federation:
             "data": {"name": dataset.name, "samples": len(codes), "inputs": inputs, "outputs": dataset.outputs},
             "partition": {"kind": str(how), "clients": len(kept), "dropped": len(names) - len(kept), "min_size": min_size},
         }
-        return cls(_PoolClients(_Pool(dataset, owners, names, test, seed), kept), task, description)
+        cut = partial(cls.from_dataset, dataset, clients, partition, test, min_size=min_size, small=small)
+        return cls(_PoolClients(_Pool(dataset, owners, names, test, seed), kept), task, description, cut)
 
     @classmethod
     def from_clients(

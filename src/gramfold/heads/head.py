@@ -82,6 +82,12 @@ class Head:
         """A sample's: as many numbers, or height, width and channels of an image."""
         return tuple(getattr(self.streams[0].map, "shape", (self.inputs,)))
 
+    def __repr__(self) -> str:
+        what = "a regressor" if self.labels is None else f"{len(self.labels)} classes"
+        streams = f"{len(self.streams) + len(self.refinement)} streams" if self.streams else "a network"
+        chosen = ", ".join(f"{key}={value:.3g}" for key, value in self.chosen.items() if isinstance(value, int | float))
+        return f"Head({self.method or 'linear'}: {what}, {self.inputs} inputs, {streams}{'; ' + chosen if chosen else ''})"
+
     def scores(self, inputs: Array) -> Array:
         """n x classes scores, before the argmax (for a regressor: the predictions).
 
@@ -130,6 +136,20 @@ class Head:
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """What scores of a probabilistic head say: their softmax at its temperature."""
         return softmax(scores / self.temperature)
+
+    def score(self, inputs: Array, targets: Array) -> float:
+        """As in scikit-learn: the accuracy, or for a regressor R2 (the mean of its outputs')."""
+        predicted, wanted = self.predict(inputs), np.asarray(arrays.to_numpy(targets))
+        if len(predicted) != len(wanted) or not len(wanted):
+            raise GramfoldError(f"{len(predicted)} samples but {len(wanted)} targets to score them by")
+        if self.labels is not None:
+            return float(np.mean(predicted == wanted))
+        wanted = wanted.reshape(predicted.shape)
+        left = ((wanted - predicted) ** 2).sum(0)
+        spread = ((wanted - wanted.mean(0)) ** 2).sum(0)
+        # a target that does not vary is explained wholly, or not at all
+        explained = np.where(spread > 0, 1 - left / np.where(spread > 0, spread, 1.0), np.where(left > 0, 0.0, 1.0))
+        return float(explained.mean())
 
     # --- as a file ---
 

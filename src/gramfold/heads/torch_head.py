@@ -18,7 +18,7 @@ BATCH = 512
 """Samples that go through the network at a time."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TorchHead(Head):
     """A network, described, with its weights; the same face as every head."""
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from gramfold import wire
 from gramfold.engines.driver import Driver
 from gramfold.engines.events import Event
-from gramfold.engines.folder import make_folder, page, save_run, write_page
+from gramfold.engines.folder import page, write_page
 from gramfold.engines.result import Result
+from gramfold.engines.saved import make_folder
 from gramfold.errors import GramfoldError
 from gramfold.remote.messages import Exchange, one_line
 from gramfold.remote.settings import Settings
@@ -30,7 +31,7 @@ def run_remote(exchange: Exchange, settings: Settings) -> Result:
         driver.step()
     result = driver.result(settings.method)
     task = transport.task
-    save_run(out, result)
+    result.save(out)
     write_page(out, page(
         [result], seed=task.seed, engine="flower",
         data={"name": "sites", "samples": task.samples, "inputs": task.inputs, "outputs": task.outputs},

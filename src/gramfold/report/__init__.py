@@ -1,6 +1,11 @@
-"""Results as people like to see them: a table in the terminal, a page in the browser."""
+"""Results as people like to see them: text, a table in the terminal, a page in the browser, a table in a paper."""
 
-from gramfold.report.html import render_page
-from gramfold.report.table import result_table
+from gramfold.report import papers
+from gramfold.report.html import render_page, render_runs
+from gramfold.report.summary import client_table, frame, safe, summary_html, summary_text
+from gramfold.report.table import comparison_table, result_table, runs_table
 
-__all__ = ["render_page", "result_table"]
+__all__ = [
+    "client_table", "comparison_table", "frame", "papers", "render_page", "render_runs", "result_table", "runs_table", "safe",
+    "summary_html", "summary_text",
+]  # fmt: skip

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from gramfold.report.charts import accuracy_strips, phase_bars, round_curves, size_bars
+from gramfold.report import papers
+from gramfold.report.charts import client_strips, intervals, phase_bars, round_curves, size_bars
 from gramfold.report.columns import columns
+from gramfold.report.runs import Named, averaged, run_cells, runs_columns
 from gramfold.report.text import number, percent, setting
 
 MAX_CLIENTS = 1000
@@ -34,7 +36,7 @@ svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
 svg .axis { fill: var(--soft); font-size: 12px; }
 svg .grid { stroke: var(--line); }
 svg .dot { fill: var(--main); fill-opacity: .45; }
-svg .mean { stroke: var(--mark); stroke-width: 2.5; }
+svg .mean, svg .interval { stroke: var(--mark); stroke-width: 2.5; }
 svg .value { font-weight: 600; }
 svg .size { fill: var(--main); fill-opacity: .7; }
 svg .phase0 { fill: #8ab4d8; } svg .phase1 { fill: #2563a8; } svg .phase2 { fill: #7c5cbf; }
@@ -46,6 +48,8 @@ summary { cursor: pointer; font-weight: 600; }
 
 def render_page(result: Mapping[str, Any]) -> str:
     """The page for the content of a result.json."""
+    if "comparison" in result:
+        return _comparison_page(result)
     data, partition, methods = result["data"], result["partition"], result["methods"]
     classes = all("mean_accuracy" in method for method in methods)
     what = f"{partition['clients']} clients, partitioned by {partition['kind']}, seed {result['seed']}"
@@ -59,7 +63,7 @@ def render_page(result: Mapping[str, Any]) -> str:
     if classes and methods:
         parts.append("<h2>Every client's final model</h2>")
         parts.append('<p class="soft">A dot is a client: its accuracy on its own test split. The line is the mean.</p>')
-        parts.append(accuracy_strips(methods))
+        parts.append(client_strips(methods))
     if curves := round_curves(methods):
         parts.append("<h2>Round by round</h2>")
         parts.append('<p class="soft">Mean accuracy of the personal models after each round; not used to choose anything.</p>')
@@ -68,11 +72,62 @@ def render_page(result: Mapping[str, Any]) -> str:
         parts += ["<h2>Clients</h2>", size_bars(methods[0]["clients"])]
         parts += ["<h2>Time</h2>", phase_bars(methods)]
         parts += ["<h2>Settings</h2>", _settings(methods), _clients(methods, classes)]
+    return _page(str(data["name"]), parts)
+
+
+def _page(title: str, parts: Sequence[str]) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>gramfold: {escape(str(data['name']))}</title><style>{STYLE}</style></head>\n"
+        f"<title>gramfold: {escape(title)}</title><style>{STYLE}</style></head>\n"
         f"<body>{''.join(parts)}</body></html>\n"
     )
+
+
+def _comparison_page(result: Mapping[str, Any]) -> str:
+    """The page of a run over several seeds."""
+    comparison, pages, data = result["comparison"], result["seeds"], result["data"]
+    seeds = ", ".join(str(seed) for seed in comparison["seeds"])
+    what = f"{result['partition']['clients']} clients, cut by {result['partition']['kind']}, seeds {seeds}"
+    shown = papers.columns_of(comparison)
+    rows = [("", _cells(row)) for row in papers.cells(comparison)[1]]
+    methods = averaged(pages)
+    parts = [
+        f"<h1>{escape(str(data['name']))}</h1>",
+        f'<p class="soft">{escape(what)}. gramfold {escape(result["gramfold"])}.</p>',
+        _table([("method", ""), *((column.title, column.meaning) for column in shown)], rows),
+        f'<p class="soft">{escape(papers.note(comparison))}</p>',
+        "<h2>Mean and confidence interval</h2>",
+        '<p class="soft">A dot is a seed, the upright line their mean, the level line its confidence interval.</p>',
+        intervals(comparison["methods"], comparison["figure"]),
+        "<h2>Every client's final model, all seeds</h2>",
+        client_strips(methods),
+        "<h2>Time</h2>",
+        phase_bars(methods),
+        "<h2>Settings</h2>",
+        _settings(pages[0]["methods"]),
+    ]
+    for page in pages:
+        parts.append(f"<details><summary>Seed {page['seed']}</summary>{_summary(page['methods'])}</details>")
+    return _page(str(data["name"]), parts)
+
+
+def render_runs(runs: Sequence[Named]) -> str:
+    """One page for several runs, given with their names: a row for each run and method."""
+    shown, rows = runs_columns(runs), run_cells(runs)
+    legend = "; ".join(f"<b>{escape(column.title)}</b>: {escape(column.meaning)}" for column in shown if column.meaning)
+    header = [(column.title, column.meaning) for column in shown]
+    parts = [
+        f"<h1>{len(runs)} runs</h1>",
+        _table(header, [("", _cells(row)) for row in rows]),
+        f'<p class="soft">{legend}.</p>',
+        '<p class="soft">A run over several seeds is shown by its means, with the standard error after \N{PLUS-MINUS SIGN}. '
+        "Runs on other data or other cuts stand beside each other; their differences are not those of methods alone.</p>",
+        "<h2>Every client's final model</h2>",
+    ]
+    for name, content in runs:
+        methods = averaged(content["seeds"]) if "comparison" in content else content["methods"]
+        parts += [f"<h3>{escape(name)}</h3>", client_strips(methods)]
+    return _page(f"{len(runs)} runs", parts)
 
 
 def _excluded(sites: Mapping[str, str]) -> list[str]:

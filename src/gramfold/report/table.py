@@ -1,11 +1,15 @@
 """The result table for a terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
 
+from gramfold.report import papers
 from gramfold.report.columns import columns
+from gramfold.report.runs import Named, run_cells, runs_columns
+
+WIDE = ("shared model", "down / client")
 
 
 def result_table(result: Mapping[str, Any]) -> Table:
@@ -21,4 +25,25 @@ def result_table(result: Mapping[str, Any]) -> Table:
     for method in result["methods"]:
         style = "bold" if method.get("mean_accuracy") == best else None
         table.add_row(method["name"], *(column.cell(method) for column in shown), style=style)
+    return table
+
+
+def comparison_table(comparison: Mapping[str, Any], title: str) -> Table:
+    """A rich table of a comparison over seeds, without what a terminal has no room for."""
+    header, rows = papers.cells(comparison)
+    kept = [i for i, name in enumerate(header) if not name.startswith(WIDE)]
+    return _table(title, [header[i] for i in kept], [[row[i] for i in kept] for row in rows])
+
+
+def runs_table(runs: Sequence[Named]) -> Table:
+    """A rich table of several runs, one row per run and method."""
+    return _table(f"{len(runs)} runs", [column.title for column in runs_columns(runs)], run_cells(runs))
+
+
+def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for name in header:
+        table.add_column(name, justify="left" if name in ("run", "data", "cut", "method") else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
     return table

@@ -1,5 +1,7 @@
 """Numbers formatted for people."""
 
+from collections.abc import Sequence
+
 MISSING = "\N{EN DASH}"
 
 
@@ -43,3 +45,13 @@ def setting(value: object) -> str:
     if value is None:
         return "chosen"
     return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Cells as lines of text, columns under each other.
+
+    >>> aligned([["client", "train"], ["a", "7"]])
+    ['client  train', '     a      7']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

@@ -11,7 +11,6 @@ import gramfold as gf
 from flower_cases import Sites, all_answered
 from gradient_cases import quick
 from gramfold.engines.flower.local_grid import run_locally
-from gramfold.engines.folder import load_run
 from gramfold.errors import GramfoldError
 from gramfold.features import parse
 
@@ -113,7 +112,7 @@ def test_the_server_keeps_the_shared_model_and_the_broadcast_but_no_heads(sites,
     expected = gf.run(method, federation)
     X = federation.clients[0].test().inputs
     np.testing.assert_allclose(gf.load_head(out / "shared.safetensors").scores(X), expected.global_head.scores(X), atol=1e-9)
-    again = load_run(out)
+    again = gf.load_result(out)
     assert again.run.broadcast.pack().arrays.keys() == expected.run.broadcast.pack().arrays.keys()
     assert (again.run.task, again.run.method) == (federation.task, method)
     assert again.mean_accuracy == expected.mean_accuracy

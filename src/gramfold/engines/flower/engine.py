@@ -15,7 +15,6 @@ from gramfold.deploy.template import write_app
 from gramfold.deploy.toml import Value
 from gramfold.engines.events import Event, Progress
 from gramfold.engines.flower.network import Network, Site
-from gramfold.engines.folder import load_run
 from gramfold.engines.result import ClientResult, Result
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
@@ -61,7 +60,7 @@ class FlowerRuns:
             if reason.exists():
                 raise GramfoldError(reason.read_text().strip()) from None
             raise
-        return self._with_heads(load_run(out), network, keep_heads)
+        return self._with_heads(Result.load(out), network, keep_heads)
 
     def start(self, progress: Progress | None = None) -> Network:
         """The network, started if necessary."""

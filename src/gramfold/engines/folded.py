@@ -1,0 +1,95 @@
+"""What a run leaves at the server: enough for a head for anyone, and for the exact model once samples come or go."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gramfold.errors import GramfoldError
+from gramfold.federation import Samples, Task
+from gramfold.federation.federation import given_client
+from gramfold.heads import Head
+from gramfold.methods import ClientData, Method
+from gramfold.moments import Moments
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
+from gramfold.wire.record import Record
+
+KEPT_BYTES = 64 * 2**20
+"""A sum of moments up to this size stays with the result, if not told otherwise: about 2,800 features."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The method, its task, and what all clients were sent last; for a method of one round also the sum behind that."""
+
+    method: Method
+    task: Task
+    broadcast: Record = field(repr=False)
+    total: Moments | None = None
+    """The sum of the clients' moments, where it was kept."""
+    samples: Mapping[str, int] = field(default_factory=dict)
+    """How many training samples of each client are in the sum."""
+
+    def given(self, name: str, X: Array, y: Array) -> Samples:
+        """A client's samples as methods see them, checked."""
+        return given_client(name, (X, y, X, y), self.task, 0.0).train()
+
+    def head(self, name: str, train: Samples) -> Head:
+        """The head of a client with these training samples: one that is in the sum, or one that comes afterwards."""
+        counted = self.samples.get(name, 0)
+        if counted and counted != train.n:
+            raise GramfoldError(f"{counted} samples of client {name!r} are in this model and {train.n} were given; give those")
+        client, broadcast = ClientData(name, train, contributed=counted > 0), self.broadcast
+        if client.contributed and self.method.keeps_uploads:  # the server answers each client from what it sent
+            upload = self.method.local(client, self.method.begin(self.task))
+            broadcast = self.method.reply(upload, broadcast)
+        return self.method.personalize(client, broadcast)
+
+    def updated(self, add: Mapping[str, Samples], forget: Mapping[str, Samples]) -> "Run":
+        """The run of the same clients with some samples more, and without some that are in it. Exact: it is sums."""
+        total, counted, begin = self._total(), dict(self.samples), self.method.begin(self.task)
+        for name, train in forget.items():
+            left = counted.pop(name, 0) - train.n
+            if left < 0:
+                raise GramfoldError(f"cannot forget {train.n} samples of client {name!r}: {left + train.n} are in this model")
+            total = total - self._upload(name, train, begin)
+            counted |= {name: left} if left else {}
+        for name, train in add.items():
+            total = total + self._upload(name, train, begin)
+            counted[name] = counted.get(name, 0) + train.n
+        if not total.n:
+            raise GramfoldError("no sample would be left in the model")
+        return replace(self, broadcast=self.method.aggregate(total, begin), total=total, samples=counted)
+
+    def _upload(self, name: str, train: Samples, begin: Record) -> Moments:
+        upload: Moments = self.method.local(ClientData(name, train), begin)
+        return upload
+
+    def _total(self) -> Moments:
+        if self.total is not None:
+            return self.total
+        name, rounds = self.method.name, self.method.rounds
+        if rounds == 0:
+            raise GramfoldError(f"{name} shares nothing between clients: there is nothing to add to or to forget")
+        if rounds > 1:
+            raise GramfoldError(f"{name} has {rounds} rounds; only a method of one round can add and forget exactly")
+        raise GramfoldError(
+            f"this result does not hold the sum of the moments (above {KEPT_BYTES >> 20} MB it is only kept on request); "
+            "run again with keep_total=True"
+        )
+
+
+def worth_keeping(method: Method, total: object, wanted: bool | None) -> bool:
+    """Whether a result should hold this sum; where nobody said, the small ones."""
+    if method.rounds != 1 or not isinstance(total, Moments) or wanted is False:
+        return False
+    return wanted is True or 8 * total.dim * (total.dim + total.outputs) <= KEPT_BYTES
+
+
+def in_memory(total: Moments) -> Moments:
+    """The same moments as NumPy arrays: updates are small work, done on the CPU."""
+    if not arrays.is_torch(total.lower_gram):
+        return total
+    gram, cross, squares = (arrays.to_numpy(part) for part in (total.gram, total.cross, total.squares))
+    space: dict[str, Any] = {"labels": total.labels, "fingerprint": total.fingerprint, "exact_counts": False}
+    return Moments.from_arrays(gram, cross, squares, total.n, **space)

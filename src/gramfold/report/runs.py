@@ -1,0 +1,76 @@
+"""Several runs side by side: a row for each run and method."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gramfold.errors import GramfoldError
+from gramfold.report.columns import Column, columns
+
+Named = tuple[str, Mapping[str, Any]]
+"""A run's name, and the content of its result.json."""
+
+
+def averaged(pages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The methods of a run over several seeds as if they were one run's: means of their figures, all clients together."""
+    return [_average([page["methods"][i] for page in pages]) for i in range(len(pages[0]["methods"]))]
+
+
+def _average(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    first = entries[0]
+    figures = {
+        key: _mean([entry[key] for entry in entries])
+        for key in first
+        if all(isinstance(entry[key], float | None) for entry in entries)
+    }
+    seconds = {phase: _mean([entry["seconds"].get(phase, 0.0) for entry in entries]) for phase in first["seconds"]}
+    clients = [client for entry in entries for client in entry["clients"]]
+    total = {key: sum(entry[key] for entry in entries) for key in ("uplink_bytes", "downlink_bytes")}  # of all these clients
+    return {**first, **figures, **total, "seconds": seconds, "clients": clients, "history": []}
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _rows(runs: Sequence[Named]) -> list[dict[str, Any]]:
+    """Methods, each with its run's name and what was run on, and the standard error where there are several seeds."""
+    rows = []
+    for name, content in runs:
+        several = "comparison" in content
+        methods = averaged(content["seeds"]) if several else content["methods"]
+        errors = [row["standard_error"] for row in content["comparison"]["methods"]] if several else [None] * len(methods)
+        seeds = content["comparison"]["seeds"] if several else [content["seed"]]
+        about = {
+            "run": name, "data": str(content["data"]["name"]), "seeds": ", ".join(map(str, seeds)),
+            "cut": f"{content['partition']['clients']} clients, {content['partition']['kind']}",
+        }  # fmt: skip
+        rows += [{**method, **about, "standard_error": error} for method, error in zip(methods, errors, strict=True)]
+    kinds = {"mean_accuracy" in row for row in rows}
+    if len(kinds) > 1:
+        named = [next(row["run"] for row in rows if ("mean_accuracy" in row) == kind) for kind in (True, False)]
+        raise GramfoldError(f"{named[0]} has accuracies and {named[1]} errors of a regression; they cannot stand side by side")
+    return rows
+
+
+def _with_error(column: Column, scale: float, digits: int) -> Column:
+    def cell(row: Mapping[str, Any]) -> str:
+        error = row["standard_error"]
+        return column.cell(row) + ("" if error is None else f" \N{PLUS-MINUS SIGN} {scale * error:.{digits}f}")
+
+    return Column(column.title, column.meaning, cell)
+
+
+def runs_columns(runs: Sequence[Named]) -> list[Column]:
+    rows = _rows(runs)
+    figure, *others = columns(rows)
+    classes = any("mean_accuracy" in row for row in rows)
+    about = [Column(key, "", lambda row, key=key: row[key]) for key in ("run", "data", "cut", "seeds")]  # type: ignore[misc]
+    named = Column("method", "", lambda row: row["name"])
+    return [*about, named, _with_error(figure, 100.0 if classes else 1.0, 2 if classes else 3), *others]
+
+
+def run_cells(runs: Sequence[Named]) -> list[list[str]]:
+    return [[column.cell(row) for column in runs_columns(runs)] for row in _rows(runs)]

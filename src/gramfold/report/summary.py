@@ -1,0 +1,108 @@
+"""One method's result, small: a few lines of text, a few lines of HTML, a data frame."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from gramfold.errors import GramfoldError
+from gramfold.report.charts import client_strips
+from gramfold.report.columns import columns
+from gramfold.report.text import MISSING, aligned, number, percent, setting, size
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+CELL = "padding: 4px 8px; text-align: right; white-space: nowrap; border-bottom: 1px solid #8884"
+SVG = """
+svg { max-width: 900px; font: 13px system-ui, sans-serif; }
+svg text { fill: currentColor; }
+svg .axis { font-size: 12px; opacity: .7; }
+svg .grid { stroke: currentColor; stroke-opacity: .15; }
+svg .dot { fill: #3b82c4; fill-opacity: .5; }
+svg .mean, svg .interval { stroke: #c2410c; stroke-width: 2.5; }
+svg .value { font-weight: 600; }
+"""
+"""For charts that stand alone: in a notebook, or as a file."""
+
+
+def summary_text(method: Mapping[str, Any]) -> str:
+    """The figures of a method's entry in result.json, under their names."""
+    shown = columns([method])
+    lines = aligned([[column.title for column in shown], [column.cell(method) for column in shown]])
+    return "\n".join([f"Result of {method['name']} on {len(method['clients'])} clients", *lines])
+
+
+def summary_html(method: Mapping[str, Any]) -> str:
+    """The same for a notebook, with a dot for each client."""
+    shown = columns([method])
+    title = f"{method['name']}: {len(method['clients'])} clients"
+    table = html_table([(column.title, column.meaning) for column in shown], [[column.cell(method) for column in shown]])
+    return embedded(f"<p><b>{escape(title)}</b></p>{table}{client_strips([method])}")
+
+
+def client_table(rows: Sequence[Mapping[str, Any]], most: int) -> str:
+    """The clients' rows as text."""
+    if not rows:
+        return "no clients"
+    shown = [[_title(key) for key in rows[0] if _is_shown(key)]]
+    shown += [[_cell(key, row.get(key)) for key in rows[0] if _is_shown(key)] for row in rows[:most]]
+    more = [f"and {len(rows) - most} more"] if len(rows) > most else []
+    return "\n".join([*aligned(shown), *more])
+
+
+def _is_shown(key: str) -> bool:
+    return not key.startswith("chosen.")
+
+
+def _title(key: str) -> str:
+    words = key.replace("_bytes", "").replace("_", " ").replace("rmse", "RMSE")
+    return f"{words} %" if key.endswith("accuracy") else words
+
+
+def _cell(key: str, value: Any) -> str:
+    if value is None:
+        return MISSING
+    if key.endswith("accuracy"):
+        return percent(value)
+    if key.endswith("rmse"):
+        return number(value)
+    return size(value) if key.endswith("_bytes") else setting(value)
+
+
+def frame(rows: Sequence[Mapping[str, Any]]) -> "DataFrame":
+    """Rows of plain values as a pandas DataFrame."""
+    try:
+        import pandas
+    except ImportError:
+        raise GramfoldError("a data frame needs pandas: pip install pandas") from None
+    return pandas.DataFrame(list(rows))
+
+
+# --- HTML that stands in somebody else's page ---
+
+
+def html_table(header: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> str:
+    """A table with its style in every cell; titles come with what they mean."""
+    head = "".join(f'<th style="{CELL}" title="{escape(meaning)}">{escape(title)}</th>' for title, meaning in header)
+    cells = ["".join(f'<td style="{CELL}">{escape(cell)}</td>' for cell in row) for row in rows]
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    style = "border-collapse: collapse; font-variant-numeric: tabular-nums"
+    return f'<table style="{style}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def embedded(content: str) -> str:
+    """Content with its own style, which reaches nothing else on the page."""
+    style = SVG.replace("svg ", ".gramfold svg ")
+    return f'<div class="gramfold" style="overflow-x: auto"><style>{style}</style>{content}</div>'
+
+
+def standing_alone(svg: str) -> str:
+    """A chart as a file of its own."""
+    opened = '<svg xmlns="http://www.w3.org/2000/svg" width="900" style="color: #1d2430; background: #fff" '
+    inner = svg.replace("<svg ", opened, 1)
+    head, body = inner.split(">", 1)
+    return f"{head}><style>{SVG}</style>{body}\n"
+
+
+def safe(text: str) -> str:
+    return escape(text)
