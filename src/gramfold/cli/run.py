@@ -17,6 +17,7 @@ from gramfold.engines.folder import REPORT, RESULT, make_folder, page, write_pag
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Federation, load_dataset
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
+from gramfold.methods.protocol import INSTEAD
 from gramfold.report import result_table
 
 OUTPUTS = (RESULT, REPORT)
@@ -29,8 +30,13 @@ def run(
     ] = "digits",
     clients: Annotated[int, typer.Option(help="How many clients to partition the data into.")] = 20,
     partition: Annotated[
-        str, typer.Option(help="How to partition: dirichlet:ALPHA, classes:K, shards:K, quantity:ALPHA, iid, natural.")
-    ] = "dirichlet:0.1",
+        str | None,
+        typer.Option(
+            help="How to partition: dirichlet:ALPHA, classes:K, shards:K, quantity:ALPHA, iid, natural. "
+            "By default natural if the file gives each sample's client, else dirichlet:0.1.",
+            show_default=False,
+        ),
+    ] = None,
     methods: Annotated[
         str, typer.Option(help="Which methods to run, separated by commas; or all (analytic), or gradient.")
     ] = "all",
@@ -114,8 +120,7 @@ def _compatible(methods: list[Method], dataset: Dataset, is_group: bool) -> list
     supported = [method for method in methods if kind in method.input_kinds]
     if not supported or (len(supported) < len(methods) and not is_group):
         unsupported = next(method.name for method in methods if kind not in method.input_kinds)
-        instead = "extract features first, or use pacecnn or gradient methods" if kind == "images" else "leave it out"
-        raise GramfoldError(f"{dataset.name} holds {kind}, which {unsupported} does not support; {instead}")
+        raise GramfoldError(f"{dataset.name} holds {kind}, which {unsupported} does not support; {INSTEAD[kind]}")
     return supported
 
 

@@ -12,7 +12,7 @@ from gramfold.engines.inprocess import run_inprocess
 from gramfold.engines.result import ClientResult, Result
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation
-from gramfold.methods import Method
+from gramfold.methods import Method, make_method
 
 ENGINES = ("inprocess", "flower")
 
@@ -45,7 +45,7 @@ def open_engine(
 
 
 def run(
-    method: Method,
+    method: Method | str,
     federation: Federation,
     *,
     engine: str = "inprocess",
@@ -57,11 +57,16 @@ def run(
 ) -> Result:
     """Run a method over a federation and evaluate every client's final model.
 
+    `method` is one with its parameters, such as gf.PACE(), or a name as in `gramfold methods`, for that method with its defaults.
     `engine` is "inprocess", or "flower": a site per client, on a real network on this machine, to try a deployment. `device` is
     "cpu" (NumPy) or a torch device such as "cuda". `keep_heads=False` drops each head once it is evaluated.
     `checkpoint` is a folder: a run that was stopped, by Ctrl-C or otherwise, resumes from it when called again.
     `evaluate_every` adds the clients' mean test accuracy to the history every so many rounds, for the report only.
     """
+    if isinstance(method, str):
+        method = make_method(method)
+    if not isinstance(method, Method):
+        raise GramfoldError(f"a method is a name such as 'pace', or an instance such as gf.PACE(); got {method!r}")
     folder = None if checkpoint is None else Path(checkpoint)
     with open_engine(engine, federation, device=device, checkpoint=folder, evaluate_every=evaluate_every) as run_method:
         return run_method(method, progress=progress, keep_heads=keep_heads)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gramfold import evaluation
+from gramfold.engines.by_name import ByName
 from gramfold.engines.deliveries import Deliveries
 from gramfold.engines.result import ClientResult, Result, Run
 from gramfold.engines.transport import PHASES, Final, Finished, Fold, Round, Transport
@@ -40,6 +41,7 @@ class Driver:
         self._begun = time.perf_counter() - elapsed
 
     def _begin(self) -> Record:
+        self.method.check_kind(self.transport.task)
         return self.transport.at_server("aggregate", lambda: self.method.begin(self.transport.task))
 
     @property
@@ -67,6 +69,7 @@ class Driver:
             raise GramfoldError("no client sent an upload")
         size = getattr(fold.total, "dim", math.inf)
         broadcast = transport.at_server("aggregate", lambda: method.aggregate(fold.take_total(), state.broadcast), size)
+        deliveries.announce(broadcast)  # so that a run that is taken up again knows what is new in it
         after = replace(state, broadcast=broadcast, round=state.round + 1, uplink=uplink, deliveries=deliveries)
         # no calls in between: after an interrupt either all three are updated or none is
         self.fold, transport.memories, self.state = fold, transport.staged, after
@@ -137,8 +140,8 @@ class Driver:
             method=method.name,
             parameters=given.parameters(),
             rounds=method.rounds,
-            clients={name: self._client_result(done[name]) for name in names},
-            heads={name: head for name in names if (head := done[name].head) is not None},
+            clients=ByName({name: self._client_result(done[name]) for name in names}),
+            heads=ByName({name: head for name in names if (head := done[name].head) is not None}),
             global_head=shared,
             seconds={phase: transport.seconds.get(phase, 0.0) for phase in PHASES},
             run=Run(method, transport.task, state.broadcast),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gramfold import wire
+from gramfold.engines.by_name import ByName
 from gramfold.engines.result import ClientResult, Result, Run
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import Scored
@@ -96,14 +97,14 @@ def load_run(folder: Path) -> Result:
     """The result that `save_run` wrote, with the heads that were saved."""
     saved = SavedRun.unpack(Packet.from_bytes(wire.read(folder / RUN)))
     method = make_method(saved.method, **saved.parameters)
-    clients = {client["name"]: _client_from_dict(client) for client in saved.clients}
+    clients = ByName({client["name"]: _client_from_dict(client) for client in saved.clients})
     files = {name: folder / HEADS / f"{wire.file_name(name)}.safetensors" for name in clients}
     return Result(
         method=method.name,
         parameters=saved.given,
         rounds=method.rounds,
         clients=clients,
-        heads={name: load_head(path) for name, path in files.items() if path.exists()},
+        heads=ByName({name: load_head(path) for name, path in files.items() if path.exists()}),
         global_head=load_head(folder / SHARED) if (folder / SHARED).exists() else None,
         seconds=saved.seconds,
         run=Run(method, task_from_dict(saved.task), saved.broadcast),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gramfold import evaluation
+from gramfold.errors import GramfoldError
 from gramfold.evaluation import Calibration, Scored
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head
@@ -73,7 +74,9 @@ class Result:
 
     def join(self, X: Array, y: Array, name: str = "newcomer", device: str = "cpu") -> Head:
         """A head for a client that joins after the last round, from the final broadcast and its own samples."""
-        train = Samples(*(arrays.to_device(part, device) for part in (X, self.run.task.encode(name, y))))
+        train = Samples(*(arrays.to_device(part, device) for part in self.run.task.admit(name, X, y)))
+        if not train.n:
+            raise GramfoldError(f"client {name!r} has no samples to learn from")
         return self.run.method.personalize(ClientData(name, train), self.run.broadcast)
 
     def _tested(self) -> Sequence[ClientResult]:

@@ -9,7 +9,7 @@ import numpy as np
 from gramfold.errors import GramfoldError
 from gramfold.evaluation.calibration import BINS, Calibration
 from gramfold.federation import Samples
-from gramfold.heads import Head, softmax
+from gramfold.heads import Head
 from gramfold.numerics.arrays import to_numpy
 
 MAX_SAMPLES = 2**53
@@ -59,7 +59,7 @@ def score_head(head: Head, samples: Samples) -> Scored:
     scores, targets = to_numpy(head.scores(samples.inputs)), to_numpy(samples.targets)
     if head.labels is None:
         return Scored(samples.n, squared_error=float(((scores - targets) ** 2).sum()))
-    calibration = Calibration.of(softmax(scores), targets) if head.probabilistic else None
+    calibration = Calibration.of(head.probabilities(scores), targets) if head.probabilistic else None
     return Scored(samples.n, int((scores.argmax(1) == targets).sum()), calibration=calibration)
 
 

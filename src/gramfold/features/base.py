@@ -121,6 +121,9 @@ class DrawnMap:
         if inputs.ndim != 2 or inputs.shape[1] != self.inputs:
             raise GramfoldError(f"expected rows of {self.inputs} numbers, got an array of shape {tuple(inputs.shape)}")
         with stopwatch.phase("features"):
+            if arrays.is_sparse(inputs):  # dense a block at a time: the rows may be far wider than the features
+                blocks = arrays.blocks(inputs.shape[0], self.inputs) or [slice(0, 0)]
+                return arrays.concatenate([self._function(arrays.float64(inputs[block])) for block in blocks])
             return self._function(arrays.float64(inputs))
 
 

@@ -8,6 +8,8 @@ import numpy as np
 from gramfold.errors import GramfoldError
 
 REDRAWS = 100
+DROP = 'leave small clients out with small="drop" (--drop-small), or lower min_size'
+"""What to do where clients are too small."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Partition:
             assignment = self.draw(codes, clients, rng)
         raise GramfoldError(
             f"partition {self} left a client with {smallest} samples in each of {REDRAWS} draws, fewer than the minimum of "
-            f"{min_size}; ask for fewer clients or a milder partition, lower the minimum, or drop small clients"
+            f"{min_size}; {DROP}; or ask for fewer clients or a milder partition"
         )
 
     def draw(self, codes: np.ndarray, clients: int, rng: np.random.Generator) -> np.ndarray:

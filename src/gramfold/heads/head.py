@@ -15,6 +15,7 @@ from gramfold import features, wire
 from gramfold.errors import GramfoldError
 from gramfold.features import Map
 from gramfold.numerics import arrays
+from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
 from gramfold.solve.discriminant import Discriminant
 from gramfold.wire import Packet
@@ -55,8 +56,9 @@ class Evidence:
 class Head:
     """A sum of linear streams over feature maps, perhaps turned into evidence, plus refinement streams and an offset per class.
 
-    `labels` names the classes (None: a regressor). `probabilistic` says that the scores are log-probabilities up to a
-    constant, so that their softmax is a calibrated distribution. `chosen` is what the method selected for this client.
+    `labels` names the classes (None: a regressor). `probabilistic` says that the scores divided by `temperature` are
+    log-probabilities up to a constant, so that their softmax is a calibrated distribution. `chosen` is what the method selected
+    for this client.
     """
 
     kind: ClassVar[str] = "linear"
@@ -69,14 +71,36 @@ class Head:
     probabilistic: bool = False
     method: str = ""
     chosen: Mapping[str, Any] = field(default_factory=dict)
+    temperature: float = 1.0
 
     @property
     def inputs(self) -> int:
         return self.streams[0].map.inputs
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """A sample's: as many numbers, or height, width and channels of an image."""
+        return tuple(getattr(self.streams[0].map, "shape", (self.inputs,)))
+
     def scores(self, inputs: Array) -> Array:
-        """n x classes scores, before the argmax (for a regressor: the predictions)."""
-        inputs = self._rows(inputs)
+        """n x classes scores, before the argmax (for a regressor: the predictions).
+
+        Inputs are rows of numbers, dense or sparse, or images, as the head was made for; a single sample may come as it is.
+        """
+        rows = self.rows(inputs)
+        check.require_finite(rows, self._whose)
+        return self.forward(rows)
+
+    @property
+    def _whose(self) -> str:
+        return f"the input of {self.method or 'this head'}"
+
+    def rows(self, inputs: Array) -> Array:
+        """The samples as this head takes them; raises if their shape is another."""
+        return check.fitting(inputs, self.shape, self._whose)
+
+    def forward(self, inputs: Array) -> Array:
+        """The scores of samples that are known to fit and to be finite."""
         mapped: dict[tuple[Any, ...], Array] = {}
         total = _summed(self.streams, inputs, mapped)
         if self.evidence is not None:
@@ -101,11 +125,11 @@ class Head:
         """n x classes probabilities."""
         if not self.probabilistic:
             raise GramfoldError(f"the scores of {self.method or 'this head'} are not probabilities; PACE gives them")
-        return softmax(arrays.to_numpy(self.scores(inputs)))
+        return self.probabilities(arrays.to_numpy(self.scores(inputs)))
 
-    def _rows(self, inputs: Array) -> Array:
-        inputs = arrays.as_array(inputs)
-        return inputs[None, :] if inputs.ndim == 1 else inputs
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """What scores of a probabilistic head say: their softmax at its temperature."""
+        return softmax(scores / self.temperature)
 
     # --- as a file ---
 
@@ -129,6 +153,7 @@ class Head:
             "head": self.kind, "streams": streams, "refinement": len(self.refinement), "evidence": evidence,
             "labels": None if self.labels is None else list(self.labels),
             "probabilistic": self.probabilistic, "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
+            "temperature": self.temperature,
         }  # fmt: skip
         return Packet(parts, meta)
 
@@ -159,13 +184,15 @@ class Head:
         first = len(streams) - meta["refinement"]
         return cls(
             streams[:first], labels, evidence, streams[first:], packet.arrays.get("offset"), meta["probabilistic"],
-            meta["method"], meta["chosen"],
+            meta["method"], meta["chosen"], float(meta.get("temperature", 1.0)),
         )  # fmt: skip
 
     def _check(self) -> None:
         """Raise unless the parts of a head that came from elsewhere fit together."""
         if not self.streams:
             raise GramfoldError("not a gramfold head: it has no streams")
+        if not 0 < self.temperature < math.inf:
+            raise GramfoldError(f"a head's temperature must be positive, got {self.temperature}")
         outputs = len(self.labels) if self.labels is not None else self.streams[0].weights.shape[1]
         for stream in (*self.streams, *self.refinement):
             if stream.weights.shape != (stream.map.dim, outputs) or stream.map.inputs != self.inputs:

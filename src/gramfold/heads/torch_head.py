@@ -35,26 +35,25 @@ class TorchHead(Head):
     def inputs(self) -> int:
         return int(np.prod(self.network["shape"]))
 
-    def scores(self, inputs: Array) -> Array:
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.network["shape"])
+
+    def forward(self, inputs: Array) -> Array:
         """n x classes logits: NumPy for NumPy inputs, torch otherwise."""
         arrays.require_torch()
         import torch
 
-        rows = self._rows(inputs)
-        if tuple(rows.shape[1:]) != tuple(self.network["shape"]):
-            raise GramfoldError(f"expected samples of shape {tuple(self.network['shape'])}, got {tuple(rows.shape[1:])}")
-        x = torch.as_tensor(rows)
+        if arrays.is_sparse(inputs):
+            raise GramfoldError(f"{self._whose} is sparse, which a trained network does not take; use .toarray()")
+        x = torch.as_tensor(inputs)
         model = networks.build(dict(self.network), str(x.device))
         state = {name: torch.as_tensor(tensor, device=x.device) for name, tensor in self.state.items()}
         with torch.no_grad():
             parts = [model(state, model.prepare(x[i : i + BATCH], state)) for i in range(0, max(len(x), 1), BATCH)]
         # a network that diverged knows nothing, and says so by scoring all classes alike
         logits = torch.cat(parts).nan_to_num(nan=0.0, posinf=1e30, neginf=-1e30)
-        return arrays.like(logits, rows)
-
-    def _rows(self, inputs: Array) -> Array:
-        rows = arrays.as_array(inputs)
-        return rows[None] if rows.ndim == len(self.network["shape"]) else rows
+        return arrays.like(logits, inputs)
 
     def pack(self) -> Packet:
         """Everything, frozen weights included, so that the file needs nothing else."""

@@ -21,6 +21,12 @@ from gramfold.heads import Head
 from gramfold.numerics.arrays import Array
 from gramfold.wire.record import Record
 
+INSTEAD = {
+    "images": "extract features first, or flatten with X.reshape(len(X), -1), or use pacecnn or a gradient method",
+    "features": "give images (n x height x width x channels), or use another method",
+}
+"""What to do with samples of a kind that a method does not take."""
+
 
 @dataclass
 class ClientData:
@@ -98,6 +104,13 @@ class Method(ABC):
     def chosen(self, broadcast: Any) -> Mapping[str, Any]:
         """What the server selected, for the result."""
         return getattr(broadcast, "chosen", None) or {}
+
+    def check_kind(self, task: Task) -> None:
+        """Raise, with a word on what to do, unless it works on the task's kind of samples."""
+        kind = "images" if task.shape else "features"
+        if kind not in self.input_kinds:
+            takes, what = " or ".join(sorted(self.input_kinds)), task.shape or f"{task.inputs} numbers each"
+            raise GramfoldError(f"{self.name} takes {takes}; this data holds {kind} ({what}); {INSTEAD[kind]}")
 
     def check_penalties(self, *names: str) -> None:
         """Raise unless these parameters are None or finite and not negative."""

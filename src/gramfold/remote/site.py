@@ -17,6 +17,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,10 @@ from gramfold import wire
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
 from gramfold.federation import Client, Samples, Task, load_npz
-from gramfold.federation.datasets import encode
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
 from gramfold.methods import ClientData, Method, make_method
-from gramfold.numerics.arrays import Array, to_numpy
+from gramfold.numerics import inputs
+from gramfold.numerics.arrays import Array, is_sparse, to_numpy
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
 from gramfold.remote.tasks import session_of, task_from_json
 from gramfold.version import __version__
@@ -87,16 +88,16 @@ class Site:
 
     def _task(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
         """A description of its data."""
-        X, y = (to_numpy(part) for part in self.source[:2])
+        X, y = self.source[0], to_numpy(self.source[1])
         described: dict[str, Any] = {"inputs": int(np.prod(X.shape[1:])), "shape": list(X.shape[1:]) if X.ndim > 2 else []}
-        targets = [to_numpy(part) for part in self.source[1::2]]
+        targets: np.ndarray = np.concatenate([to_numpy(part) for part in self.source[1::2]])
         listed = _listed_classes(self.config.get("data"))
         if listed is not None:
             described |= {"labels": listed, "outputs": len(listed)}
         elif y.ndim > 1 or (y.dtype.kind == "f" and (y != np.rint(y)).any()):
             described |= {"labels": None, "outputs": int(np.prod(y.shape[1:]))}
         else:
-            found = encode(np.concatenate(targets), self.name)[1]
+            found = inputs.encode(inputs.labels(targets, len(targets), f"client {self.name!r}"))[1]
             described |= {"labels": list(found), "outputs": len(found)}
         train = len(y) if len(self.source) == 4 else len(y) - int(held_out_size(np.array(len(y)), HELD_OUT))
         return {**described, "declared": listed is not None, "samples": train}, {}
@@ -220,7 +221,8 @@ class _Work:
 def _upload_id(name: str, session: str, run: str, round_number: int, train: Samples) -> str:
     """Equal for the same samples in the same session, however often they are requested."""
     digest = hashlib.sha256(json.dumps([name, session, run, round_number]).encode())
-    for part in train:
+    parts = [(part.data, part.indices, part.indptr) if is_sparse(part) else (part,) for part in train]
+    for part in chain.from_iterable(parts):
         array = np.ascontiguousarray(to_numpy(part))
         digest.update(f"{array.dtype}{array.shape}".encode())
         digest.update(array.data.cast("B") if array.size else b"")

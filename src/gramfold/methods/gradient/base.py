@@ -19,7 +19,7 @@ from gramfold.heads import Head
 from gramfold.methods.gradient.optimizer import Optimizer
 from gramfold.methods.protocol import Batched, ClientData, Method, Tunable
 from gramfold.numerics import seeds
-from gramfold.numerics.arrays import Array
+from gramfold.numerics.arrays import Array, is_sparse
 from gramfold.uploads import NamedSums
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
@@ -215,6 +215,7 @@ class Gradient(Batched, Tunable):
     def _cohort(self, clients: Sequence[ClientData], broadcast: Model) -> "Cohort":
         from gramfold.methods.gradient.cohort import Cohort
 
+        require_dense(clients)
         inputs = clients[0].train.inputs
         device = str(inputs.device) if hasattr(inputs, "device") and not isinstance(inputs, np.ndarray) else "cpu"
         shared = tensors({**broadcast.model, **broadcast.standardization}, device)
@@ -268,12 +269,20 @@ def tensors(parts: Mapping[str, Array], device: str | None = None) -> State:
     return {name: torch.as_tensor(part, device=device) for name, part in parts.items()}
 
 
+def require_dense(clients: Sequence[ClientData]) -> None:
+    """Raise if samples are sparse, which networks do not take."""
+    for client in clients:
+        if is_sparse(client.train.inputs):
+            raise GramfoldError(f"client {client.name!r} has sparse samples, which gradient methods do not take; use .toarray()")
+
+
 def feature_sums(client: ClientData) -> NamedSums:
     """Sums of a client's features and of their squares, after scaling each row to length sqrt(d)."""
     import torch
 
     from gramfold.networks.network import unit_rows
 
+    require_dense([client])
     x = unit_rows(torch.as_tensor(client.train.inputs)).double()
     return NamedSums({"features": x.sum(0), "squares": x.square().sum(0), "n": x.new_tensor([len(x)])})
 

@@ -29,9 +29,16 @@ class Blend:
         self.residuals = own.apply(free, 1.0, targets - rows @ weights)
         self.kernel = Kernel(own.values * free, own.vectors)
 
-    def left_out_scores(self, targets: Array) -> Iterator[Candidate]:
-        for alpha in map(float, ALPHAS):
-            yield {"alpha": alpha}, targets - self.kernel.left_out_residuals(self.residuals, 1.0 / (self.folded + alpha))
+    def left_out_scores(self, targets: Array, given: float | None = None) -> Iterator[Candidate]:
+        """For every alpha to be tried, or the one given."""
+        for alpha in map(float, ALPHAS if given is None else [given]):
+            penalty = 1.0 / max(self.folded + alpha, 1e-12)
+            yield {"alpha": alpha}, targets - self.kernel.left_out_residuals(self.residuals, penalty)
+
+    def mean_leverage(self, n: int, alpha: float) -> float:
+        """The mean over n samples, of which the rows are a rotation, of what a sample's target adds to its own score."""
+        penalty = 1.0 / (1.0 + alpha)
+        return float((self.kernel.values / (self.kernel.values + penalty)).sum()) / n
 
     def choose_rotated(self, n: int, target_squares: float) -> float:
         """The same by GCV, for rows that are a rotation of n samples: for a server that has only moments."""
