@@ -17,7 +17,7 @@ REFUSALS = {
     "no sites": (["flower", "new", "fresh", "--sites", ","], "name at least one site"),
     "a site twice": (["flower", "new", "fresh", "--sites", "a,b,a"], "none twice"),
     "a site that is no file name": (["flower", "new", "fresh", "--sites", "../a"], "is not a valid site name"),
-    "no host": (["flower", "new", "fresh", "--server", "two words"], "no host name"),
+    "no host": (["flower", "new", "fresh", "--server", "two words"], "not a host name"),
     "no port": (["flower", "new", "fresh", "--server", "host:none"], "write HOST or HOST:PORT"),
     "up in a folder that is there": (["flower", "up", "--folder", "taken"], "taken exists; choose a new folder"),
     "up with too many sites": (["flower", "up", "--sites", "17"], "at most 16"),

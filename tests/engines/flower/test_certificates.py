@@ -85,7 +85,7 @@ def test_secrets_are_for_their_owner_only_and_nothing_is_overwritten(keys, tmp_p
 
 @pytest.mark.parametrize("host", ["two words", "", "a;b", "-x", "::1", "host:80", "x" * 64])
 def test_what_is_no_host_is_refused_in_one_line(host, tmp_path):
-    with pytest.raises(GramfoldError, match="no host name or IPv4 address"):
+    with pytest.raises(GramfoldError, match="not a host name or IPv4 address"):
         write_certificates(tmp_path, host)
 
 
