@@ -75,8 +75,8 @@ def test_saved_loaded_and_forgotten_is_forgotten(kind, federation, blobs, tmp_pa
     result = gf.run(kind(), federation)
     result.save(tmp_path / "kept")
     loaded = gf.load_result(tmp_path / "kept")
-    gone = federation.clients[2].train()
-    here, there = (each.forget(*gone, "2") for each in (result, loaded))
+    X, y = federation.clients[2].train()
+    here, there = (each.forget(X, y, "2") for each in (result, loaded))
     assert relative(scores(there, blobs[0]), scores(here, blobs[0])) < 1e-12  # the same sums, through a file bit for bit
     assert repr(loaded) == repr(result)
     for name, head in result.heads.items():
