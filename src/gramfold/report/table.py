@@ -1,21 +1,24 @@
 """The result table for a terminal."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from rich.table import Table
+from typing import TYPE_CHECKING, Any
 
 from gramfold.report import papers
 from gramfold.report.columns import columns
 from gramfold.report.runs import Named, run_cells, runs_columns
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 WIDE = ("shared model", "down / client")
 
 
-def result_table(result: Mapping[str, Any]) -> Table:
+def result_table(result: Mapping[str, Any]) -> "Table":
     """A rich table, one row per method."""
     data, partition = result["data"], result["partition"]
     title = f"{data['name']}: {partition['clients']} clients, {partition['kind']}, seed {result['seed']}"
+    from rich.table import Table  # takes long to import, and only a terminal needs it
+
     table = Table(title=title, title_justify="left", header_style="bold")
     table.add_column("method", style="cyan", no_wrap=True)
     shown = columns(result["methods"])
@@ -28,19 +31,21 @@ def result_table(result: Mapping[str, Any]) -> Table:
     return table
 
 
-def comparison_table(comparison: Mapping[str, Any], title: str) -> Table:
+def comparison_table(comparison: Mapping[str, Any], title: str) -> "Table":
     """A rich table of a comparison over seeds, without what a terminal has no room for."""
     header, rows = papers.cells(comparison)
     kept = [i for i, name in enumerate(header) if not name.startswith(WIDE)]
     return _table(title, [header[i] for i in kept], [[row[i] for i in kept] for row in rows])
 
 
-def runs_table(runs: Sequence[Named]) -> Table:
+def runs_table(runs: Sequence[Named]) -> "Table":
     """A rich table of several runs, one row per run and method."""
     return _table(f"{len(runs)} runs", [column.title for column in runs_columns(runs)], run_cells(runs))
 
 
-def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> "Table":
+    from rich.table import Table  # takes long to import, and only a terminal needs it
+
     table = Table(title=title, title_justify="left", header_style="bold")
     for name in header:
         table.add_column(name, justify="left" if name in ("run", "data", "cut", "method") else "right", no_wrap=True)
