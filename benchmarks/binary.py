@@ -52,9 +52,9 @@ def cut(X: np.ndarray, y: np.ndarray, partition: str, seed: int) -> Cut:
     places = gf.Federation.split(np.arange(len(y))[:, None], y, clients=HOSPITALS, partition=partition, seed=seed, min_size=8)
     train = {client.name: client.train().inputs[:, 0].astype(int) for client in places}
     test = {client.name: client.test().inputs[:, 0].astype(int) for client in places}
-    everybody = np.concatenate(list(train.values()))
-    X = np.where(np.isnan(X), np.nanmean(X[everybody], axis=0), X)
-    X = StandardScaler().fit(X[everybody]).transform(X)
+    pooled_rows = np.concatenate(list(train.values()))
+    X = np.where(np.isnan(X), np.nanmean(X[pooled_rows], axis=0), X)
+    X = StandardScaler().fit(X[pooled_rows]).transform(X)
     parts = [{name: (X[rows], y[rows]) for name, rows in part.items()} for part in (train, test)]
     return Cut(parts[0], parts[1], int(y.max()) + 1)
 

@@ -141,8 +141,8 @@ class Comparison:
         return _written(standing_alone(intervals(self.to_dict()["methods"], self.figure)), path)
 
     def __repr__(self) -> str:
-        told = ", ".join(map(str, self.seeds))
-        return f"Comparison of {len(self.results)} methods, seeds {told}\n{papers.text(self.to_dict())}"
+        seeds = ", ".join(map(str, self.seeds))
+        return f"Comparison of {len(self.results)} methods, seeds {seeds}\n{papers.text(self.to_dict())}"
 
     def _repr_html_(self) -> str:
         return papers.html(self.to_dict())

@@ -15,7 +15,7 @@ from gramfold.numerics.arrays import Array
 from gramfold.wire.record import Record
 
 KEPT_BYTES = 64 * 2**20
-"""A sum of moments up to this size stays with the result, if not told otherwise: about 2,800 features."""
+"""A sum of moments up to this size stays with the result by default: about 2,800 features."""
 
 
 @dataclass(frozen=True)

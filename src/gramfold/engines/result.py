@@ -111,8 +111,8 @@ class Result:
         """The model with some clients' training samples added, and without some that are in it; exactly that of a run on what
         is left, with the same features.
 
-        Samples to forget must be those that were added: what is impossible is refused, other samples of as many cannot be told
-        apart. The clients' heads and figures were those of the old model and are not carried over: see `personalize` (one
+        Samples to forget must be those that were added: what is impossible is refused, but other samples of the same number
+        cannot be detected. The clients' heads and figures were those of the old model and are not carried over: see `personalize` (one
         client, from its own samples) and `refresh` (all of a federation). For methods of one round whose uploads are moments.
         """
         added, forgotten = (

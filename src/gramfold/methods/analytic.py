@@ -72,7 +72,7 @@ class Space(Record, kind="space"):
 
 
 def with_temperature(temperature: float | None) -> dict[str, Any]:
-    """What a head of that temperature is told; None: its scores are no probabilities."""
+    """The arguments of a head with that temperature; None: its scores are not probabilities."""
     return {} if temperature is None else {"probabilistic": True, "temperature": temperature}
 
 

@@ -74,19 +74,19 @@ def pack(moments: "Moments") -> Packet:
 def unpack(kind: type["Moments"], packet: Packet, exact_counts: bool) -> "Moments":
     """The moments in a packet, checked. Sizes that it claims are compared with what came before anything is made of them."""
     try:
-        told = packet.meta
-        n, dim = _number(told["n"]), _whole(told["dim"])
+        message = packet.meta
+        n, dim = _number(message["n"]), _whole(message["dim"])
         expected, rows = form(n, dim)
-        labels = None if told["labels"] is None else tuple(told["labels"])
+        labels = None if message["labels"] is None else tuple(message["labels"])
         gram, sent, squares = (np.asarray(packet[key], dtype=np.float64) for key in ("gram", "cross", "squares"))
         size = wire.lower_size(dim) if expected == "triangle" else wire.upper_size(rows, dim)
-        if told["form"] != expected or gram.shape != (size,):
-            raise ValueError(f"a {told['form']!r} of {gram.size} numbers for {n:g} samples of {dim} features")
+        if message["form"] != expected or gram.shape != (size,):
+            raise ValueError(f"a {message['form']!r} of {gram.size} numbers for {n:g} samples of {dim} features")
         if squares.ndim != 1 or sent.shape != (rows, np.count_nonzero(squares)):
             raise ValueError(f"a cross-moment of shape {sent.shape} with target squares of shape {squares.shape}")
         cross = np.zeros((rows, len(squares)))
         cross[:, squares != 0] = sent
-        moments = kind(dim, len(squares), labels=labels, fingerprint=str(told["fingerprint"]))
+        moments = kind(dim, len(squares), labels=labels, fingerprint=str(message["fingerprint"]))
         moments.exact_n, moments.squares = n, squares
         if expected == "triangle":
             moments.products = Products.of(gram, cross)

@@ -55,7 +55,7 @@ def columns_of(comparison: Row) -> list[Column]:
         Column("s.e.", "standard error of that mean over seeds", lambda r: spread(r["standard_error"])),
         Column(f"{level} % CI", "confidence interval of the mean, from Student's t", lambda r: between(r, spread)),
         Column("worst 10 %", "mean over the worst tenth of the clients, then over seeds", lambda r: show(r["worst_decile"])),
-        Column("shared model %" if classes else "shared model", "the shared model on everybody's test samples, mean over seeds",
+        Column("shared model %" if classes else "shared model", "the shared model on all clients' test samples, mean over seeds",
                lambda r: show(r["shared"])),
         Column(f"diff. to {baseline}", "paired by seed, mean", lambda r: signed(of(r, "mean"))),
         Column(f"{level} % CI of diff.", "confidence interval of the paired difference",

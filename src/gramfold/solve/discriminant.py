@@ -1,4 +1,4 @@
-"""From ridge scores to classes: where the scores of each class lie, and how far apart, told from moments alone.
+"""From ridge scores to classes: where the scores of each class lie, and how far apart, from moments alone.
 
 A ridge score u = W'f is not a logit: its classes differ in scale and lie in correlated directions. In the scores' own
 whitened space (linear discriminant analysis of n x C scores) the angle to a class's centroid is a far better evidence. All it
@@ -26,7 +26,7 @@ class Discriminant(Record, kind="discriminant"):
 
     @classmethod
     def from_moments(cls, weights: Array, cross: Array, penalty: float, counts: np.ndarray, leverage: float) -> "Discriminant":
-        """The discriminant of the left-out scores of everybody's samples, every leverage taken at its mean, as GCV does.
+        """The discriminant of the left-out scores of all clients' samples, every leverage taken at its mean, as GCV does.
 
         With (S + b I) W = M the plain scores P have P'Y = W'M and P'P = W'M - b W'W. A left-out score is
         u = (p - h y) / (1 - h); its moments follow from those and the counts D = Y'Y.

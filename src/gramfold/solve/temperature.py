@@ -57,7 +57,7 @@ def fit_temperature(scores: Array, codes: Array, offset: np.ndarray | float = 0.
 
 def temperature_of_moments(weights: Array, cross: Array, penalty: float, counts: np.ndarray, leverage: float) -> float:
     """T of a pooled ridge, from what a server has folded: that of scores drawn from a Gaussian for each class, with the first two
-    moments of the left-out scores of everybody's samples (see `Discriminant`), every leverage taken at its mean.
+    moments of the left-out scores of all clients' samples (see `Discriminant`), every leverage taken at its mean.
     """
     means, within = left_out_moments(weights, cross, penalty, counts, leverage)
     draws = seeds.frozen(0, "temperature")
