@@ -2,6 +2,7 @@
 
 from gramfold.wire.files import file_name, read, write_atomically
 from gramfold.wire.packet import FORMAT, Packet, Shapes, packet_size, serialised_size
+from gramfold.wire.strict_json import read_json
 from gramfold.wire.triangle import (
     add_lower,
     lower_diagonal,
@@ -15,5 +16,5 @@ from gramfold.wire.triangle import (
 
 __all__ = [
     "FORMAT", "Packet", "Shapes", "add_lower", "file_name", "lower_diagonal", "lower_size", "pack_lower", "pack_upper",
-    "packet_size", "read", "serialised_size", "unpack_lower", "unpack_upper", "upper_size", "write_atomically",
+    "packet_size", "read", "read_json", "serialised_size", "unpack_lower", "unpack_upper", "upper_size", "write_atomically",
 ]  # fmt: skip

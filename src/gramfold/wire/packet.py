@@ -1,5 +1,6 @@
 """What travels: named arrays and small metadata, as safetensors. No pickle anywhere."""
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -70,6 +71,13 @@ class Packet:
             array = self.arrays[name]
             packed = pack_lower(array) if name in self.triangular else np.ascontiguousarray(to_numpy(array))
             yield packed.reshape(-1).view(np.uint8).data if packed.size else b""
+
+    def digest(self) -> str:
+        """The SHA-256 of its bytes."""
+        digest = hashlib.sha256()
+        for piece in self.pieces():
+            digest.update(piece)
+        return digest.hexdigest()
 
     def completed(self, earlier: Mapping[str, Array]) -> "Packet":
         """The packet with the arrays that it counts on being known, as they came in earlier ones."""
