@@ -30,7 +30,7 @@ def odd_ones_out(described: Mapping[str, Description], most_classes: int) -> dic
             _check(described[name], most_classes)
         except (GramfoldError, KeyError, TypeError) as error:
             reason = str(error) if isinstance(error, GramfoldError) else repr(error)
-            odd[name] = f"its description of its data cannot be read: {reason}"
+            odd[name] = f"its description of its data is refused: {reason}"
     for what, of in CRITERIA.items():
         odd |= _minority(what, {name: of(described[name]) for name in described if name not in odd})
     return odd | _most_inflating({name: described[name] for name in described if name not in odd}, most_classes)
@@ -39,7 +39,8 @@ def odd_ones_out(described: Mapping[str, Description], most_classes: int) -> dic
 def _check(site: Description, most_classes: int) -> None:
     reports.whole(site["inputs"], "number of inputs", 1, MOST_INPUTS)
     reports.whole(site["samples"], "number of samples", 1)
-    reports.whole(site["outputs"], "number of targets", 1, most_classes)
+    if reports.whole(site["outputs"], "number of targets", 1) > most_classes:
+        raise GramfoldError(f"{site['outputs']} classes or targets, more than {most_classes}; see `max-classes`")
     if not isinstance(site["shape"], list) or len(site["shape"]) > 8 or not isinstance(site["declared"], bool):
         raise GramfoldError("no sample shape, or no word on whether its classes are a list")
     for side in site["shape"]:
@@ -48,7 +49,7 @@ def _check(site: Description, most_classes: int) -> None:
     if labels is None:
         return
     if not isinstance(labels, list) or not 0 < len(labels) <= most_classes:
-        raise GramfoldError(f"its labels are no list of 1 to {most_classes}; set `max-classes` if there are more")
+        raise GramfoldError(f"its labels are no list of 1 to {most_classes}; see `max-classes`")
     if len({type(label) for label in labels}) != 1 or len(set(labels)) != len(labels):
         raise GramfoldError("its labels are not all numbers, or all names, each of them once")
     for label in labels:
