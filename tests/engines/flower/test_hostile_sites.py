@@ -1,7 +1,7 @@
 """A site that lies: what cannot be true is refused, the others end with their exact result, and the liar is named."""
 
 import json
-import resource
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -381,21 +381,24 @@ def test_the_bound_on_classes_can_be_set(sites):
 
 
 def test_a_small_upload_cannot_become_a_large_one(sites):
-    """0.8 MB of squares that are nearly all zero, times 3,000 features, would be a cross-moment of 2.4 GB."""
+    """A megabyte of squares that are nearly all zero, times 300 rows, would be a cross-moment of 2.4 GB."""
 
     def change(header: dict, packets: dict) -> None:
-        squares = np.zeros(10**6, np.uint8)
-        squares[0] = 1
-        dim = 3000
-        parts = {"gram": np.zeros(dim), "cross": np.zeros((1, 1)), "squares": squares}
-        labels = None
-        packets["upload"] = Packet(parts, {**packets["upload"].meta, "dim": dim, "n": 1, "form": "factor", "labels": labels})
+        n, dim, squares = 300, 301, np.zeros(10**6, np.bool_)
+        squares[0] = True
+        gram = np.zeros(n * dim - n * (n - 1) // 2, np.uint8)
+        claimed = {"dim": dim, "n": n, "form": "factor", "labels": None}
+        arrays = {"gram": gram, "cross": np.zeros((n, 1)), "squares": squares}
+        packets["upload"] = Packet(arrays, {**packets["upload"].meta, **claimed})
 
-    method = gf.AFL(features="linear")
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    result = sites.run(method, first(sites, lying(sites.node(LIAR), change)))
-    assert_exact_without_liar(sites, method, result, "feature dimension: 8 and 3000")
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kilobytes
+    tracemalloc.start()
+    try:
+        result = sites.run(gf.AFL(), first(sites, lying(sites.node(LIAR), change)))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert_exact_without_liar(sites, gf.AFL(), result, "feature dimension: 9 and 301")
+    assert peak < 1e8
 
 
 def test_the_number_of_targets_is_looked_at_before_anything_is_made_of_it(regression, monkeypatch):
