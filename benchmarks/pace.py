@@ -3,7 +3,7 @@
     python -m benchmarks.pace FILE.npz [--maps linear] [--seeds 3] [--ablation]
 
 Six cells (50 and 100 clients, dirichlet 0.1, 0.5, 1.0) per map and seed. APFL's lambda and gamma are picked per cell for the best
-mean test accuracy, which nobody could do in earnest. Pooled moments do not depend on the cut, so each map is folded once.
+mean test accuracy, which is impossible in practice. Pooled moments do not depend on the partition, so each map is folded once.
 --ablation switches PACE's parts off, one at a time, and writes docs/ablation.md.
 """
 
@@ -84,14 +84,14 @@ def compare(path: str, maps: list[str], seeds: int, device: str) -> None:
     for name in maps:
         pace, apfl = gf.PACE(features=MAPS[name]), gf.APFL(features=MAPS[name])
         pooled = gf.Federation.from_dataset(data, clients=50, partition="iid")
-        told_pace, told_apfl = (gf.run(method, pooled, device=device, keep_heads=False).run.broadcast for method in (pace, apfl))
+        of_pace, of_apfl = (gf.run(method, pooled, device=device, keep_heads=False).run.broadcast for method in (pace, apfl))
         for clients, alpha in CELLS:
             for seed in range(seeds):
                 federation = gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", seed=seed)
-                accuracy, foreseen, error = personalised(pace, federation, told_pace, device)
-                rival = apfl_best_on_test(federation, told_apfl, device)
+                accuracy, loo_estimate, error = personalised(pace, federation, of_pace, device)
+                rival = apfl_best_on_test(federation, of_apfl, device)
                 rows.append({"map": name, "clients": clients, "alpha": alpha, "seed": seed, "apfl_best_on_test": rival,
-                             "pace": accuracy, "pace_foreseen": foreseen, "pace_calibration_error": error})  # fmt: skip
+                             "pace": accuracy, "pace_loo_estimate": loo_estimate, "pace_calibration_error": error})  # fmt: skip
                 print(json.dumps(rows[-1]), flush=True)
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "pace.json").write_text(json.dumps(rows, indent=1) + "\n")
@@ -106,7 +106,7 @@ def _print_summary(rows: list[dict]) -> None:
             means = {key: float(np.mean([row[key] for row in cell])) for key in cell[0] if key not in ("map", "seed")}
             gains.append(100 * (means["pace"] - means["apfl_best_on_test"]))
             print(f"{name}, {clients} clients, {alpha}: APFL best on test {100 * means['apfl_best_on_test']:.2f}, PACE "
-                  f"{100 * means['pace']:.2f} (+{gains[-1]:.2f}), foreseen {100 * means['pace_foreseen']:.2f}, "
+                  f"{100 * means['pace']:.2f} (+{gains[-1]:.2f}); LOO estimate {100 * means['pace_loo_estimate']:.2f}, "
                   f"ECE {means['pace_calibration_error']:.3f}")  # fmt: skip
         print(f"{name}: least gain {min(gains):.2f}, mean gain {np.mean(gains):.2f} points")
 
@@ -138,7 +138,7 @@ def ablate(path: str, device: str) -> None:
     data = load_npz(path)
     cells = [(100, 0.1), (100, 0.5), (100, 1.0)]
     federations = [gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", seed=0) for clients, alpha in cells]
-    lines = ["| | " + " | ".join(f"{alpha}: test | foreseen | ECE" for _, alpha in cells) + " |", "| --- |" + " ---: |" * 9]
+    lines = ["| | " + " | ".join(f"{alpha}: test | LOO estimate | ECE" for _, alpha in cells) + " |", "| --- |" + " ---: |" * 9]
     fourier, linear = (gf.PACE(features=MAPS[name]) for name in ("linear + 4096 Fourier", "linear"))
     broadcast = gf.run(fourier, federations[0], device=device, keep_heads=False).run.broadcast
     for name, patches in VARIANTS.items():

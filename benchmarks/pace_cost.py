@@ -30,7 +30,7 @@ def main(path: str, features: str, repeats: int) -> None:
             "uplink_bytes_per_client": result.uplink_bytes // len(federation),
             "downlink_bytes_per_client": result.downlink_bytes // len(federation),
             "mean_accuracy": result.mean_accuracy,
-            "foreseen": result.left_out_accuracy,
+            "loo_estimate": result.leave_one_out_accuracy,
         }
     name = "pace_cost_" + features.replace("+", "_").replace(":", "")
     write(name, {"features": features, "seconds": seconds, "chosen_over_fixed": seconds["chosen"] / seconds["fixed"],

@@ -41,7 +41,7 @@ def accuracy_table(rows: list[dict[str, Any]]) -> str:
             "| --- |" + " ---: |" * len(columns),
             line("APFL, best on test", "apfl_best_on_test", 100, 1),
             line("PACE", "pace", 100, 1, bold=True),
-            line("PACE's own estimate, without test data", "pace_foreseen", 100, 1),
+            line("PACE's leave-one-out estimate, without test data", "pace_loo_estimate", 100, 1),
             line("PACE, expected calibration error", "pace_calibration_error", 1, 3),
         ]
     )
@@ -52,7 +52,7 @@ def gains(rows: list[dict[str, Any]]) -> str:
         100 * np.mean([row["pace"] - row["apfl_best_on_test"] for row in rows if (row["clients"], row["alpha"]) == cell])
         for cell in cells(rows)
     ]
-    gaps = [100 * abs(row["pace"] - row["pace_foreseen"]) for row in rows]
+    gaps = [100 * abs(row["pace"] - row["pace_loo_estimate"]) for row in rows]
     worst = max(row["pace_calibration_error"] for row in rows)
     return (
         f"Gain over APFL: {min(by_cell):.1f} points in the least of the six cells, {np.mean(by_cell):.1f} on average. The "
@@ -111,16 +111,16 @@ def core() -> str:
 
 def cost() -> str:
     parts = [
-        "## What choosing costs, and what travels",
+        "## The cost of choosing, and the bytes sent",
         "PACE choosing everything against PACE with fixed values, whole runs, 100 clients, Dirichlet 0.1; and its three regimes. "
         "`python -m benchmarks.pace_cost FILE.npz --features ...`.",
     ]
     for path in sorted(RESULTS.glob("pace_cost_*.json")):
         figures = json.loads(path.read_text())
-        lines = ["| regime | up / client | down / client | accuracy % | foreseen % |", "| --- | ---: | ---: | ---: | ---: |"]
+        lines = ["| regime | up / client | down / client | accuracy % | LOO estimate % |", "| --- | ---: | ---: | ---: | ---: |"]
         for regime, row in figures["regimes"].items():
             up, down = size(row["uplink_bytes_per_client"]), size(row["downlink_bytes_per_client"])
-            lines.append(f"| {regime} | {up} | {down} | {100 * row['mean_accuracy']:.2f} | {100 * row['foreseen']:.2f} |")
+            lines.append(f"| {regime} | {up} | {down} | {100 * row['mean_accuracy']:.2f} | {100 * row['loo_estimate']:.2f} |")
         ratio = f"`{figures['features']}`: choosing costs {figures['chosen_over_fixed']:.2f}x."
         parts += [ratio, "\n".join(lines)]
     return "\n\n".join(parts)
@@ -130,7 +130,7 @@ def gpu() -> str:
     figures = load("gpu")
     runs = {name: row for name, row in figures.items() if isinstance(row, dict) and "phases" in row}
     fold = figures["fold m=8961"]
-    lines = ["| 100 clients, 50,000 x 768 made-up features | seconds |", "| --- | ---: |"]
+    lines = ["| 100 clients, 50,000 x 768 synthetic features | seconds |", "| --- | ---: |"]
     lines += [f"| {name} | {row['seconds']:.2f} |" for name, row in runs.items()]
     lines.append(f"| the fold alone at m = 8961 | {fold['seconds']:.2f} |")
     return "\n\n".join(
@@ -197,7 +197,7 @@ def deep() -> str:
     return "\n\n".join([
         "## DeepAFL: depth, and what it is worth",
         "CIFAR-100 features, 100 clients, dirichlet:0.1, `bias+linear+gelu:1024` first. `python -m benchmarks.deepafl FILE.npz`, one thread of a machine busy with "
-        "other things, in two goes (PACE on `bias+linear` and 1024 features apart): seconds compare roughly, the rest is exact. *Shared*: for DeepAFL its linear head; for PACE its discriminant. *Personal*: PACE's heads on the representation.",
+        "other work, in two sessions (PACE on `bias+linear` and 1024 features apart): seconds compare roughly, the rest is exact. *Shared*: for DeepAFL its linear head; for PACE its discriminant. *Personal*: PACE's heads on the representation.",
         "\n".join(lines),
         "Depth helps the shared model, layer after layer, and hardly the personal ones. At the bytes of one message (21 MB) the GELU features are level with as many random Fourier features; "
         "one layer more is the best there is below 40 MB. With 100 MB and more, and at equal seconds, PACE on 4096 random Fourier features "
@@ -227,13 +227,13 @@ def gradient() -> str:
         "of 0.05. Four rounds for each candidate of the sweeps. `local-sgd` is the Local-CNN. "
         "`python -m benchmarks.gradient_images FILE.npz --device cuda --jobs 13 --rounds 40 --sweep-rounds 4`.",
         _ranked(load("gradient_images")),
-        "FedAvg and FedProx end below the Local-CNN, as one model for everybody must under this skew, and so does FedPCL. HEART-PFL from scratch is level with it: "
-        "the method counts on a pretrained network.",
+        "FedAvg and FedProx end below the Local-CNN, as a single shared model must under this skew, and so does FedPCL. HEART-PFL from scratch is level with it: "
+        "the method relies on a pretrained network.",
         "### HEART-PFL on a pretrained network, and its parts",
         "The paper starts from ImageNet. Here the server pretrains the small network on 500 images of its own (the half of AKT's proxy images that AKT does not "
         "validate with), and its convolutions stay frozen. Learning rate 0.05 and prox 0.1 were chosen on validation data. Mean test accuracy of the clients' own "
-        "models after so many rounds, in per cent; the runs ended with the time on the machine, where a cell is empty. `alone`: the same pretrained network, trained by every "
-        'client for itself. The same command with `--rounds 30 --methods "heart-pfl,..."`.',
+        "models by round, in per cent; a cell is empty where the machine time ran out. `alone`: the same pretrained network, trained by every "
+        'client on its own. The same command with `--rounds 30 --methods "heart-pfl,..."`.',
         _by_round(load("heart_pfl")),
         f"{_lead()} What makes the difference is the pretrained network and, within the method, "
         "the adapters. HDA and AKT move it by less than 0.1 points so far, and prox to a shared model that is still weak is worth as much as training alone: ahead "
@@ -267,10 +267,10 @@ def convolution() -> str:
     """Networks without gradients, one section for each file of results."""
     parts = [
         "# Networks without gradients, measured",
-        "Made by `python -m benchmarks.tables` from `benchmarks/results/convolution_*.json`. 20 clients, dirichlet:0.1, one seed. On the CPU the machine had other work, so that seconds of the clock say little. "
-        "*Accuracy* is the mean over clients of the final model on the client's own test images, *shared model* that of the one for everybody on all of them. "
+        "Made by `python -m benchmarks.tables` from `benchmarks/results/convolution_*.json`. 20 clients, dirichlet:0.1, one seed. On the CPU the machine had other work, so that wall-clock seconds mean little. "
+        "*Accuracy* is the mean over clients of the final model on the client's own test images, *shared model* the accuracy of the shared model on all of them. "
         "FedAvg's seconds are without the sweep that chose its learning rate. How the network was chosen, and what was not: [convolution.md](convolution.md). "
-        "It serves for digits as it is.",
+        "For digits it is used unchanged.",
     ]
     for path in sorted(RESULTS.glob("convolution_*.json")):
         figures = json.loads(path.read_text())
@@ -285,9 +285,9 @@ def _against_fedavg(rows: list[dict[str, Any]], device: str) -> list[str]:
     curve: list[tuple[float, float]] = []
     for row in rows:
         if row["name"] == "fedavg":
-            told = [entry for entry in row["history"] if entry.get("mean_accuracy") is not None]
-            scale = _trained(row, device) / told[-1]["seconds"]
-            curve = [(entry["seconds"] * scale, entry["mean_accuracy"]) for entry in told]
+            evaluated = [entry for entry in row["history"] if entry.get("mean_accuracy") is not None]
+            scale = _trained(row, device) / evaluated[-1]["seconds"]
+            curve = [(entry["seconds"] * scale, entry["mean_accuracy"]) for entry in evaluated]
     if not curve:
         return []
     lines = ["| | accuracy % | seconds | FedAvg then % | FedAvg reaches it |", "| --- | ---: | ---: | ---: | ---: |"]
@@ -302,8 +302,8 @@ def _against_fedavg(rows: list[dict[str, Any]], device: str) -> list[str]:
             lines.append(
                 f"| {row['cell'].partition('/')[2]} | {100 * row['mean_accuracy']:.1f} | {seconds:.1f} | {then} | {wanted} |"
             )
-    clock = "seconds of the processor" if device == "cpu" else "seconds of the clock"
-    words = f"Beside FedAvg's CNN (`cnn:32`, 3 epochs a round), by its best accuracy so far on the same test images; {clock}, evaluation left out:"
+    clock = "processor seconds" if device == "cpu" else "wall-clock seconds"
+    words = f"Beside FedAvg's CNN (`cnn:32`, 3 epochs a round), by its best accuracy so far on the same test images; {clock}, without evaluation:"
     return [words, "\n".join(lines)]
 
 

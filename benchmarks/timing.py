@@ -27,7 +27,7 @@ def timed(work: Callable[[], Any]) -> float:
 def best_interleaved(repeats: int, works: dict[str, Callable[[], Any]]) -> dict[str, float]:
     """The fastest run of each, taken in turns so that a busy neighbour disturbs all alike.
 
-    A turn is two runs of which the better counts: the first after somebody else's finds no memory left of its own, and pays.
+    A turn is two runs of which the better counts: the first after another contender's pays for allocating memory again.
     """
     best = dict.fromkeys(works, float("inf"))
     for _ in range(repeats):

@@ -14,7 +14,9 @@ newcomer = clients.pop("west")
 
 result = gf.run(gf.PACE(), gf.Federation.from_clients(clients, seed=0))
 for name, client in result.clients.items():
-    print(f"{name}: {client.accuracy:.1%} on {client.test} test patients, {client.chosen['leave_one_out_accuracy']:.1%} foreseen")
+    print(
+        f"{name}: {client.accuracy:.1%} on {client.test} test patients, {client.chosen['leave_one_out_accuracy']:.1%} estimated"
+    )
 
 half = len(newcomer[1]) // 2
 head = result.join(newcomer[0][:half], newcomer[1][:half])

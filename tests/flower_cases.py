@@ -37,9 +37,9 @@ def held_back(node: Node, until: threading.Event) -> Node:
     return answer
 
 
-def everybody_answered(result: dict[str, Any], sites: "Sites") -> bool:
-    told = result["sites"]
-    return (told["answered"], told["failed"], told["late"]) == (sites.names, {}, [])
+def all_answered(result: dict[str, Any], sites: "Sites") -> bool:
+    account = result["sites"]
+    return (account["answered"], account["excluded"], account["late"]) == (sites.names, {}, [])
 
 
 class Sites:

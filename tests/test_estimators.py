@@ -39,7 +39,7 @@ def test_groups_get_heads_of_their_own_and_strangers_the_shared_one(data):
     personal = model.score(X[1::2], y[1::2], groups=site[1::2])
     shared = model.score(X[1::2], y[1::2])
     assert personal > shared + 0.2, "no shared head can serve sites that mean different things"
-    np.testing.assert_array_equal(model.predict(X, groups=np.full(len(X), "nobody")), model.predict(X))
+    np.testing.assert_array_equal(model.predict(X, groups=np.full(len(X), "unseen")), model.predict(X))
     assert set(model.heads_) == {"0", "1", "2"}
     assert model.predict_proba(X[:5], groups=site[:5]).shape == (5, 4)
 

@@ -139,7 +139,10 @@ TAMPERED = {
     "inputs in words": ({}, drawn(inputs="three")),
     "a negative seed": ({}, drawn(seed=-1)),
     "no seed": ({}, drawn(seed=None)),
-    "another format": ({}, {"format": 99}),
+    "an unknown kind of map": ({}, drawn(kind="hologram")),
+    "a map without a kind": ({}, drawn(kind=None)),
+    "a map of another kind": ({}, drawn(kind="deep")),
+    "a list for a map": ({}, stream(1, features=[1])),
     "another kind": ({}, {"head": "tree"}),
 }
 
@@ -151,6 +154,14 @@ def test_a_tampered_file_is_refused(tmp_path, what):
     meta = {name: value for name, value in {**packet.meta, **meta}.items() if value is not ...}
     (tmp_path / "x").write_bytes(Packet(parts, meta).to_bytes())
     with pytest.raises(gf.GramfoldError):
+        gf.load_head(tmp_path / "x")
+
+
+def test_a_head_of_a_newer_gramfold_is_refused(tmp_path, monkeypatch):
+    with monkeypatch.context() as newer:
+        newer.setattr("gramfold.wire.packet.FORMAT", 3)
+        head().save(tmp_path / "x")
+    with pytest.raises(gf.GramfoldError, match=r"written by a newer gramfold \(format 3, this reads 2\); upgrade"):
         gf.load_head(tmp_path / "x")
 
 

@@ -11,7 +11,7 @@ from gramfold.stopwatch import Stopwatch
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that only goes on when told."""
+    """A clock that advances only on request."""
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(stopwatch, "time", SimpleNamespace(perf_counter=lambda: clock.now))
     return clock

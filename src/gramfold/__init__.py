@@ -47,7 +47,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The estimators bring scikit-learn along, which takes longer to import than all the rest: only when asked for."""
+    """The estimators need scikit-learn, which takes longer to import than all the rest: imported on first use."""
     if name in ("PersonalizedClassifier", "PersonalizedRegressor"):
         from gramfold import estimators
 

@@ -2,7 +2,7 @@
 
 
 class GramfoldError(Exception):
-    """Something the caller gave cannot be used; the message says what, where and what to do."""
+    """Invalid input from the caller; the message says what, where and what to do."""
 
 
 class IllConditionedWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""The scikit-learn face: one estimator that fits a head for every group and a shared one for groups it has never seen."""
+"""The scikit-learn interface: an estimator with a head for every group, and a shared head for groups not seen in fit."""
 
 from typing import Any, Self
 
@@ -15,12 +15,12 @@ from gramfold.federation import Federation
 from gramfold.heads import Head
 from gramfold.methods import METHODS, Method, make_method
 
-ALL = ""
-"""The one group of data that comes without groups."""
+SINGLE_GROUP = ""
+"""The name of the only group where no groups are given."""
 
 
 class _Personalized(BaseEstimator):  # type: ignore[misc]
-    """What both estimators share: groups, heads, and the way from a sample to its head."""
+    """Base of both estimators: groups, heads, and the choice of head for each sample."""
 
     def __init__(self, method: str | Method = "pace", *, seed: int = 0, device: str = "cpu") -> None:
         self.method = method
@@ -48,8 +48,8 @@ class _Personalized(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _head(self, name: str) -> Head:
-        if len(self.heads_) == 1 and ALL in self.heads_:
-            return self.heads_[ALL]
+        if len(self.heads_) == 1 and SINGLE_GROUP in self.heads_:
+            return self.heads_[SINGLE_GROUP]
         head = self.heads_.get(name, self.global_head_)
         if head is None:
             raise GramfoldError(f"group {name!r} was not seen in fit, and method {self._method().name!r} has no shared model")
@@ -73,7 +73,7 @@ class _Personalized(BaseEstimator):  # type: ignore[misc]
 
 def _names(groups: Any, n: int) -> np.ndarray:
     if groups is None:
-        return np.full(n, ALL)
+        return np.full(n, SINGLE_GROUP)
     names = np.asarray(groups).astype(str)
     if names.shape != (n,):
         raise GramfoldError(f"groups must name one group per sample: got shape {names.shape} for {n} samples")
@@ -101,7 +101,7 @@ class PersonalizedClassifier(ClassifierMixin, _Personalized):  # type: ignore[mi
     """
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Fit every group's head. `groups` names the group of each sample; None: all are one."""
+        """Fit every group's head. `groups` names the group of each sample; None: all samples form one group."""
         X, y = validate_data(self, X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -123,10 +123,10 @@ class PersonalizedClassifier(ClassifierMixin, _Personalized):  # type: ignore[mi
 
 
 class PersonalizedRegressor(RegressorMixin, _Personalized):  # type: ignore[misc]
-    """The same for continuous targets, one or several: heads per group, the shared one for groups never seen."""
+    """The same for continuous targets, one or several: a head per group, the shared one for unseen groups."""
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Fit every group's head. `groups` names the group of each sample; None: all are one."""
+        """Fit every group's head. `groups` names the group of each sample; None: all samples form one group."""
         X, y = validate_data(self, X, y, y_numeric=True, multi_output=True)
         return self._fit(X, y, groups, None)
 

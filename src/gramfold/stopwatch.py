@@ -1,4 +1,4 @@
-"""Where the seconds go: exclusive time per named phase, summed over threads."""
+"""Exclusive time per named phase, summed over threads."""
 
 import threading
 import time

@@ -16,17 +16,17 @@ REFUSALS = {
     "a folder that is there": (["flower", "new", "taken"], "taken exists; choose a new folder"),
     "no sites": (["flower", "new", "fresh", "--sites", ","], "name at least one site"),
     "a site twice": (["flower", "new", "fresh", "--sites", "a,b,a"], "none twice"),
-    "a site that is no file name": (["flower", "new", "fresh", "--sites", "../a"], "cannot be a site's name"),
+    "a site that is no file name": (["flower", "new", "fresh", "--sites", "../a"], "is not a valid site name"),
     "no host": (["flower", "new", "fresh", "--server", "two words"], "no host name"),
     "no port": (["flower", "new", "fresh", "--server", "host:none"], "write HOST or HOST:PORT"),
     "up in a folder that is there": (["flower", "up", "--folder", "taken"], "taken exists; choose a new folder"),
     "up with too many sites": (["flower", "up", "--sites", "17"], "at most 16"),
     "up without data": (["flower", "up", "--data", "nowhere.npz"], "no such data file"),
     "a run with too many sites": (["run", "--engine", "flower"], "at most 16"),
-    "a run on a GPU": (["run", "--engine", "flower", "--clients", "2", "--device", "cuda"], "knows no device"),
+    "a run on a GPU": (["run", "--engine", "flower", "--clients", "2", "--device", "cuda"], "does not support device"),
     "a run that would sweep": (
         ["run", "--engine", "flower", "--clients", "2", "--methods", "fedavg"],
-        "fedavg would choose lr by trial",
+        "fedavg would tune lr by trial",
     ),
 }
 

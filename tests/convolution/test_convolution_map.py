@@ -139,7 +139,7 @@ def test_shapes_are_foretold(height, width, channels, network):
 
 @pytest.mark.parametrize(("network", "term"), [("pad:1+conv:2:9", "conv:2:9"), ("max:7", "max:7"), ("conv:2:5+grid:4", "grid:4")])
 def test_networks_that_do_not_fit_the_images_are_refused(network, term):
-    with pytest.raises(gf.GramfoldError, match=f"{term} does not fit what comes to it, .* choose another network"):
+    with pytest.raises(gf.GramfoldError, match=f"{term} does not fit its input of .* choose another network"):
         parse(network, SHAPE)
 
 

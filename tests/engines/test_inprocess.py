@@ -36,6 +36,7 @@ def test_figures_are_those_of_the_heads_on_each_clients_test_split(method, feder
         if result.global_head is not None:
             shared.append((result.global_head.predict(test.inputs) == test.targets).sum())
     assert result.mean_accuracy == pytest.approx(np.mean(accuracies))
+    assert result.mean_rmse is result.weighted_rmse is result.worst_decile_rmse is result.global_rmse is None
     assert result.weighted_accuracy == pytest.approx(np.average(accuracies, weights=sizes))
     assert result.worst_decile_accuracy == pytest.approx(min(accuracies))
     assert result.global_accuracy == (pytest.approx(sum(shared) / sum(sizes)) if shared else None)
@@ -84,7 +85,7 @@ def test_the_outcome_does_not_depend_on_threads(method, blobs, federation, monke
     assert three.mean_accuracy == again.mean_accuracy == alone.mean_accuracy
 
 
-def test_more_workers_than_clients_are_no_trouble(blobs, monkeypatch):
+def test_more_workers_than_clients_are_fine(blobs, monkeypatch):
     with_workers(monkeypatch, 16)
     federation = gf.Federation.split(*blobs, clients=2, partition="iid")
     assert len(gf.run(gf.FedHiP(), federation).heads) == 2
@@ -93,10 +94,10 @@ def test_more_workers_than_clients_are_no_trouble(blobs, monkeypatch):
 @pytest.mark.parametrize("workers", [1, 3])
 def test_progress_goes_one_way_and_reaches_the_end(federation, monkeypatch, workers):
     with_workers(monkeypatch, workers)
-    told = defaultdict(list)
-    gf.run(gf.FedHiP(), federation, progress=lambda event: told[event.phase].append((event.done, event.total)))
-    assert list(told) == ["local", "personalize"]
-    for steps in told.values():
+    reported = defaultdict(list)
+    gf.run(gf.FedHiP(), federation, progress=lambda event: reported[event.phase].append((event.done, event.total)))
+    assert list(reported) == ["local", "personalize"]
+    for steps in reported.values():
         assert steps == [(i + 1, 7) for i in range(7)]
 
 
@@ -150,8 +151,8 @@ def test_clients_without_test_samples_have_heads_but_no_say(blobs):
     tested = result.clients["tested"].accuracy
     assert result.mean_accuracy == result.weighted_accuracy == result.worst_decile_accuracy == tested
     assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["clients"][1]["accuracy"] is None
-    nobody = gf.run(gf.FedHiP(), gf.Federation.from_clients({"untested": data["untested"]}))
-    assert nobody.mean_accuracy is nobody.weighted_accuracy is nobody.global_accuracy is nobody.worst_decile_accuracy is None
+    none = gf.run(gf.FedHiP(), gf.Federation.from_clients({"untested": data["untested"]}))
+    assert none.mean_accuracy is none.weighted_accuracy is none.global_accuracy is none.worst_decile_accuracy is None
 
 
 def test_a_regression_reports_errors(rng):
@@ -162,6 +163,12 @@ def test_a_regression_reports_errors(rng):
         result = gf.run(type(method)(features="raw+bias+linear"), federation)  # type: ignore[call-arg]
         entry = result.to_dict()
         assert "mean_accuracy" not in entry
+        assert result.mean_accuracy is result.weighted_accuracy is result.worst_decile_accuracy is result.global_accuracy is None
+        figures = [entry[f"{kind}_rmse"] for kind in ("mean", "weighted", "worst_decile", "global")]
+        assert figures == [result.mean_rmse, result.weighted_rmse, result.worst_decile_rmse, result.global_rmse]
+        if result.history:
+            assert "mean_accuracy" not in result.history[-1]
+            assert result.history[-1]["mean_rmse"] == result.mean_rmse
         assert entry["mean_rmse"] < 1.0  # without a model it is about 2.8
         assert entry["worst_decile_rmse"] == max(client["rmse"] for client in entry["clients"])
         client = federation.clients[0]

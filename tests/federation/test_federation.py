@@ -72,7 +72,7 @@ def test_natural_clients_are_their_own():
     for client in federation:
         rows = np.concatenate([client.train().inputs, client.test().inputs])[:, 0].astype(int)
         assert sorted(rows) == np.flatnonzero(ids == client.name).tolist()
-    with pytest.raises(GramfoldError, match="needs to know whose each sample is"):
+    with pytest.raises(GramfoldError, match="needs the owner of each sample"):
         gf.Federation.split(X, y, partition="natural")
     numbers = gf.Federation.split(X, y, partition="natural", ids=np.arange(40) % 2)
     assert [client.name for client in numbers] == ["0", "1"]

@@ -67,7 +67,7 @@ def test_server_and_client_solve_the_same_personal_head(problem, gamma, alpha):
     X, Y = problem.X, problem.Y
     for k, name in enumerate(client.heads):
         F, own = X[problem.owners == k], Y[problem.owners == k]
-        # the definition: everybody's samples once and the client's own alpha times more
+        # the definition: all clients' samples once and the client's own alpha times more
         system = X.T @ X + alpha * F.T @ F + gamma * np.eye(X.shape[1])
         expected = X @ np.linalg.solve(system, X.T @ Y + alpha * F.T @ own)
         for result in (client, server):  # clients of fewer and of more samples than features both occur

@@ -106,7 +106,7 @@ def test_clients_personalise_the_last_representation(regime, tmp_path):
     assert newcomer.predict(X).shape == (20,)
 
 
-def test_a_singular_system_is_no_trouble():
+def test_a_singular_system_is_solved():
     """More features than samples, duplicated samples, a class with one sample: the published code's update breaks down there."""
     X, y = blobs(6)
     X, y = np.concatenate([X, X]), np.concatenate([y, y])

@@ -113,7 +113,7 @@ def test_a_clients_head_does_not_depend_on_how_the_others_are_cut(method):
 
 
 @pytest.mark.parametrize("method", ALL, ids=repr)
-def test_one_class_one_sample_and_newcomers_are_no_trouble(method):
+def test_one_class_one_sample_and_newcomers_are_fine(method):
     X, y = pictures()
     clients = [(X[y == 1], y[y == 1]), (X[:1], y[:1]), (X[1:60], y[1:60]), (X[60:75], y[60:75])]
     result = gf.run(method, federation(*clients))
@@ -240,7 +240,7 @@ def test_clients_that_are_alike_are_one_group_and_too_many_groups_are_refused():
     alike = federation(*((X[k::6], y[k::6]) for k in range(6)))
     assert gf.run(gf.PFedACnnL(network=LIFTED), alike).chosen["groups"] == 1
     assert gf.run(gf.PFedACnnL(network=LIFTED), federation((X, y))).chosen["groups"] == 1
-    with pytest.raises(gf.GramfoldError, match="7 groups of 6 clients cannot be"):
+    with pytest.raises(gf.GramfoldError, match="7 groups of 6 clients are impossible"):
         gf.run(gf.PFedACnnL(network=LIFTED, groups=7), alike)
 
 
@@ -261,8 +261,8 @@ def test_uploads_by_group_add_and_travel():
     gathered = PerClient()
     for client in clients:
         gathered += method.local(client, broadcast)
-    told = method.aggregate(gathered, broadcast)
-    uploads = [method.local(client, told) for client in clients]
+    grouped = method.aggregate(gathered, broadcast)
+    uploads = [method.local(client, grouped) for client in clients]
     total = uploads[0].copy()
     for upload in uploads[1:]:
         total += upload
@@ -277,11 +277,11 @@ def test_uploads_by_group_add_and_travel():
 
 
 def test_estimates_beforehand_are_given_only_where_no_filter_has_seen_a_label():
-    def told(network: str) -> set[str]:
+    def chosen_keys(network: str) -> set[str]:
         return set(gf.run(gf.PaceCNN(network=network), cut(3)).heads["0"].chosen)
 
-    assert "leave_one_out_accuracy" in told("contrast+conv:0:3:10+relu+grid:2")
-    assert not any("leave_one_out" in key for key in told(LIFTED))
+    assert "leave_one_out_accuracy" in chosen_keys("contrast+conv:0:3:10+relu+grid:2")
+    assert not any("leave_one_out" in key for key in chosen_keys(LIFTED))
 
 
 @pytest.mark.slow

@@ -90,7 +90,7 @@ def test_methods_learn_what_can_be_learnt(method):
     assert gf.run(method(), federation).mean_accuracy > 0.85
 
 
-def test_the_left_out_accuracy_foretells_the_test_accuracy(blobs):
+def test_the_leave_one_out_accuracy_predicts_the_test_accuracy(blobs):
     federation = gf.Federation.split(*blobs, clients=3, partition="iid", seed=1)
     result = gf.run(gf.Local(), federation)
-    assert result.left_out_accuracy == pytest.approx(result.mean_accuracy, abs=0.12)  # 75 test samples: three standard errors
+    assert result.leave_one_out_accuracy == pytest.approx(result.mean_accuracy, abs=0.12)  # 75 samples: three standard errors

@@ -55,7 +55,7 @@ def test_the_sketched_leverages_cost_little():
     )
     # leverages are off by a relative sqrt(2/128) = 12 %, of leverages that are small themselves
     assert abs(exact.mean_accuracy - sketched.mean_accuracy) < 0.02
-    assert abs(exact.left_out_accuracy - sketched.left_out_accuracy) < 0.02
+    assert abs(exact.leave_one_out_accuracy - sketched.leave_one_out_accuracy) < 0.02
 
 
 def test_cutting_the_others_data_differently_changes_nothing_for_a_client():
@@ -84,8 +84,8 @@ def test_left_out_scores_are_those_of_a_federation_without_the_sample():
         total = method.local(ClientData("all", Samples(X[keep], y[keep])), begin)
         return method.aggregate(total, begin).pooled
 
-    everybody = np.arange(90)
-    whole = shared(everybody)
+    all_rows = np.arange(90)
+    whole = shared(all_rows)
     from gramfold.methods.parts.pace_head import _leverages
 
     rows = begin.space.map(X)
@@ -93,7 +93,7 @@ def test_left_out_scores_are_those_of_a_federation_without_the_sample():
     h = _leverages(rows, ClientData("me", Samples(X, y)), whole.leverage)
     left_out = targets - (targets - rows @ whole.weights) / (1 - h)[:, None]
     for i in (0, 17, 89):
-        without = shared(np.delete(everybody, i))
+        without = shared(np.delete(all_rows, i))
         np.testing.assert_allclose(left_out[i], rows[i] @ without.weights, rtol=1e-9, atol=1e-12)
 
 
@@ -129,11 +129,11 @@ def test_the_softmax_weights_are_the_optimum():
     assert loss(found) - minimize(loss, start, tol=1e-12).fun < 1e-5  # it stops when a step gains less than that
 
 
-def test_it_foresees_its_accuracy_and_its_probabilities_can_be_trusted():
+def test_it_estimates_its_accuracy_and_its_probabilities_are_calibrated():
     X, y = blobs(6000, classes=6)
     federation = gf.Federation.split(X, y, clients=10, partition="dirichlet:0.3", test=0.5, seed=0)
     result = gf.run(PACE(), federation)
-    assert abs(result.left_out_accuracy - result.mean_accuracy) < 0.02  # 3000 test samples: two standard errors
+    assert abs(result.leave_one_out_accuracy - result.mean_accuracy) < 0.02  # 3000 test samples: two standard errors
     assert result.calibration_error < 0.03
     assert result.mean_accuracy > gf.run(gf.APFL(), federation).mean_accuracy
 
@@ -184,7 +184,7 @@ def test_a_class_nobody_has_is_hardly_ever_predicted():
     assert result.heads["a"].predict_proba(X)[:, 3].max() < 0.05
 
 
-def test_a_client_that_joins_after_the_round_gets_a_head_from_its_samples_and_everybodys_model():
+def test_a_client_that_joins_after_the_round_gets_a_head_from_its_samples_and_the_shared_model():
     X, y = blobs(1200)
     early = {str(k): (X[k * 100 : (k + 1) * 100], y[k * 100 : (k + 1) * 100]) for k in range(8)}
     late = np.flatnonzero((y[800:] == 0) | (y[800:] == 3)) + 800
@@ -255,6 +255,6 @@ def test_regression_personalises_and_the_refinement_is_chosen():
     y = (X * (slopes.mean(0) + 0.7 * slopes[site])).sum(1) + 0.1 * rng.standard_normal(600)
     clients = {str(k): (X[site == k], y[site == k]) for k in range(4)}
     federation = gf.Federation.from_clients(clients, regression=True)
-    shared = gf.run(gf.AFL(features="raw+bias+linear"), federation).mean_accuracy
+    shared = gf.run(gf.AFL(features="raw+bias+linear"), federation).mean_rmse
     for method in (PACE(features="raw+bias+linear"), gf.FedHiP(features="raw+bias+linear"), gf.APFL(features="raw+bias+linear")):
-        assert gf.run(method, federation).mean_accuracy < 0.8 * shared  # root mean squared errors
+        assert gf.run(method, federation).mean_rmse < 0.8 * shared

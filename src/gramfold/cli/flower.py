@@ -1,4 +1,4 @@
-"""`gramfold flower`: an app of one's own for real machines, and a network on this one for trying out."""
+"""`gramfold flower`: an app for your own machines, and a network on this one to try it."""
 
 import time
 from pathlib import Path
@@ -11,7 +11,7 @@ from gramfold.engines.flower import require_flwr
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation, load_dataset
 
-flower = typer.Typer(help="On a real network: sites that keep their data and their models.", no_args_is_help=True)
+flower = typer.Typer(help="Run over a real network: sites keep their data and their models.", no_args_is_help=True)
 
 
 @flower.command()
@@ -25,19 +25,19 @@ def new(
     from gramfold.deploy.template import write_project
 
     write_project(folder, [name.strip() for name in sites.split(",") if name.strip()], *_address(server))
-    typer.echo(f"wrote {folder}; go on with {folder / 'README.md'}")
+    typer.echo(f"wrote {folder}; continue with {folder / 'README.md'}")
 
 
 @flower.command()
 def up(
     sites: Annotated[int, typer.Option(help="How many sites.", min=1)] = 3,
     data: Annotated[str, typer.Option(help="digits (embedded), or an .npz file with features and labels.")] = "digits",
-    partition: Annotated[str, typer.Option(help="How to cut the data into sites; see gramfold run.")] = "dirichlet:0.5",
-    seed: Annotated[int, typer.Option(help="The one seed everything random is drawn from.", min=0)] = 0,
+    partition: Annotated[str, typer.Option(help="How to partition the data into sites; see gramfold run.")] = "dirichlet:0.5",
+    seed: Annotated[int, typer.Option(help="The seed of everything random.", min=0)] = 0,
     folder: Annotated[Path, typer.Option(help="A new folder for everything the network writes.")] = Path("gramfold-network"),
     port: Annotated[int | None, typer.Option(help="The server's port; a free one if not given.", min=1, max=65535)] = None,
 ) -> None:
-    """Start a whole network on this machine, for trying out; it stays until Ctrl-C."""
+    """Start a complete network on this machine, to try it out; it runs until Ctrl-C."""
     require_flwr()
     from gramfold.deploy.processes import QUIET, command_path
     from gramfold.deploy.template import write_app
@@ -62,7 +62,7 @@ def up(
     typer.echo(f"starting {len(federation)} sites ...", err=True)
     with Network(place, sites_of(federation, place), port) as network:
         exports = " ".join(f"{key}={value}" for key, value in {**QUIET, "FLWR_HOME": quote(str(network.home))}.items())
-        typer.echo(f"A server at {network.address} with {len(federation)} sites is up, until Ctrl-C. In another terminal:\n")
+        typer.echo(f"A server at {network.address} with {len(federation)} sites is running, until Ctrl-C. In another terminal:\n")
         typer.echo(f"export {exports}\n{quote(command_path('flwr'))} run {quote(str(place / 'app'))} {CONNECTION} --stream\n")
         typer.echo(f"The result will be in {out}, the sites' models and the logs in {place / 'sites'}.")
         while True:

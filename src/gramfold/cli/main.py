@@ -1,4 +1,4 @@
-"""`gramfold`: gathers the commands and turns what a user can mend into one line and exit code 2."""
+"""`gramfold`: collects the commands, and turns errors that a user can fix into one line and exit code 2."""
 
 import sys
 import warnings
@@ -42,7 +42,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_show_version)
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_show_version)
     ] = False,
 ) -> None:
     """Options of gramfold itself; the work is in the commands."""
@@ -54,22 +54,22 @@ def main() -> None:
     try:
         code = app(standalone_mode=False) or 0
     except GramfoldError as error:
-        code = _complain(str(error))
+        code = _print_error(str(error))
     except _UsageError as error:
         text: str = error.format_message()  # type: ignore[attr-defined]
         if type(error).__name__ == "NoArgsIsHelpError":  # not exported; its text is the help, unless typer has printed it already
             typer.echo(text, nl=bool(text))
             code = 2
         else:
-            code = _complain(text)
+            code = _print_error(text)
     except (typer.Abort, KeyboardInterrupt):
         code = STOPPED
-    if code == STOPPED:  # which typer may also give back by itself
+    if code == STOPPED:  # typer may also return it
         print("stopped", file=sys.stderr)
     sys.exit(code)
 
 
-def _complain(message: str) -> int:
+def _print_error(message: str) -> int:
     print("error: " + " ".join(message.split()), file=sys.stderr)
     return 2
 

@@ -1,4 +1,4 @@
-"""`gramfold methods`: what there is to run."""
+"""`gramfold methods`: the available methods."""
 
 import json
 from dataclasses import fields
@@ -8,27 +8,42 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gramfold.methods import METHODS
+from gramfold.methods import METHODS, find_method
 from gramfold.report.text import setting
 
 
-def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False) -> None:
-    """List the methods, with their parameters and papers."""
-    described = [_describe(name) for name in METHODS]
+def methods(
+    name: Annotated[str | None, typer.Argument(help="One method, for its parameters and its paper.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """List the methods, or tell more of one: its parameters and its paper."""
+    described = [_describe(each) for each in (METHODS if name is None else [name])]
     if as_json:
         typer.echo(json.dumps(described, indent=2))
         return
-    table = Table(header_style="bold", show_lines=True)
-    for title in ("method", "what it is", "parameters", "paper"):
-        table.add_column(title, style="cyan" if title == "method" else None, no_wrap=title in ("method", "parameters"))
-    for entry in described:
-        defaults = "\n".join(f"{key}={setting(value)}" for key, value in entry["parameters"].items())
-        table.add_row(entry["name"], entry["summary"], defaults, entry["paper"])
-    Console().print(table)
-    Console().print("'chosen': selected from training data alone. Set one with: gramfold run --set apfl.lam=0.5")
+    table = Table.grid(padding=(0, 2))
+    if name is None:
+        for entry in described:
+            table.add_row(f"[cyan]{entry['name']}[/]", entry["summary"])
+    else:
+        kind, entry = find_method(name), described[0]
+        table.add_row("[cyan]method[/]", f"{entry['name']}: {entry['summary']}")
+        table.add_row("[cyan]paper[/]", entry["paper"])
+        table.add_row("[cyan]works on[/]", " or ".join(sorted(kind.input_kinds)))
+        table.add_row("[cyan]probabilities[/]", "yes" if kind.probabilistic else "no")
+        for key, value in entry["parameters"].items():
+            table.add_row(f"[cyan]{key}[/]", setting(value))
+    console = Console()
+    console.print(table)
+    console.print()
+    if name is None:
+        console.print("Parameters and paper of one: gramfold methods NAME", highlight=False)
+    else:
+        console.print("'chosen': selected from training data alone. Set one with --set, such as", highlight=False)
+        console.print("  gramfold run --set apfl.lam=0.5", highlight=False)
 
 
 def _describe(name: str) -> dict[str, Any]:
-    kind = METHODS[name]
+    kind = find_method(name)
     defaults = {field.name: field.default for field in fields(kind)}
-    return {"name": name, "summary": kind.summary, "paper": kind.paper, "parameters": defaults}
+    return {"name": kind.name, "summary": kind.summary, "paper": kind.paper, "parameters": defaults}

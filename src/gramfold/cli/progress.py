@@ -1,4 +1,4 @@
-"""How far a long run has come: a bar on a terminal, plain lines otherwise. Always on standard error."""
+"""Progress of long runs: a bar on a terminal, plain lines otherwise. Always on standard error."""
 
 import time
 from collections.abc import Iterator

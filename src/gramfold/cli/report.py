@@ -17,7 +17,7 @@ RUNS = "comparison.html"
 def report(
     results: Annotated[list[Path], typer.Argument(help="A result.json, or the folder of a run; or several, to be compared.")],
     out: Annotated[
-        Path | None, typer.Option(help=f"Where to write the page; if not given beside the result, or {RUNS} for several.")
+        Path | None, typer.Option(help=f"Where to write the page; next to the result if not given, or {RUNS} for several.")
     ] = None,
 ) -> None:
     """Write report.html from a result.json; from several, a page that has them side by side."""

@@ -1,4 +1,4 @@
-"""`gramfold run`: cut a data set into clients, run methods over them, compare."""
+"""`gramfold run`: partition a data set into clients, run methods over them, compare."""
 
 import json
 import os
@@ -20,6 +20,7 @@ from gramfold.engines.saved import make_folder
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Federation, load_dataset
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
+from gramfold.methods.protocol import INSTEAD
 from gramfold.report import comparison_table, result_table
 
 TABLES = ("comparison.csv", "comparison.tex", "comparison.md")
@@ -31,14 +32,19 @@ def run(
     data: Annotated[
         str, typer.Option(help="digits or digits-images (embedded), or an .npz file with labels and features or images.")
     ] = "digits",
-    clients: Annotated[int, typer.Option(help="Into how many clients to cut the data.")] = 20,
+    clients: Annotated[int, typer.Option(help="How many clients to partition the data into.")] = 20,
     partition: Annotated[
-        str, typer.Option(help="How to cut: dirichlet:ALPHA, classes:K, shards:K, quantity:ALPHA, iid, natural.")
-    ] = "dirichlet:0.1",
+        str | None,
+        typer.Option(
+            help="How to partition: dirichlet:ALPHA, classes:K, shards:K, quantity:ALPHA, iid, natural. "
+            "By default natural if the file gives each sample's client, else dirichlet:0.1.",
+            show_default=False,
+        ),
+    ] = None,
     methods: Annotated[
         str, typer.Option(help="Which methods to run, separated by commas; or all (analytic), or gradient.")
     ] = "all",
-    seed: Annotated[int, typer.Option(help="The one seed everything random is drawn from.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="The seed of everything random.", min=0)] = 0,
     seeds: Annotated[
         int | None,
         typer.Option(help="Run so many seeds, from --seed on, and compare means with their confidence intervals.", min=1),
@@ -50,30 +56,30 @@ def run(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A method's parameter: METHOD.NAME=VALUE. May be repeated.")
     ] = None,
-    test: Annotated[float, typer.Option(help="Part of each client's data held out, if the file has no split.")] = 0.25,
-    min_size: Annotated[int, typer.Option(help="Least samples per client; a cut with fewer is drawn again.", min=1)] = 2,
-    drop_small: Annotated[bool, typer.Option("--drop-small", help="Leave out clients below the least size.")] = False,
+    test: Annotated[float, typer.Option(help="Fraction of each client's data held out, if the file has no split.")] = 0.25,
+    min_size: Annotated[int, typer.Option(help="Minimum samples per client; a partition with fewer is redrawn.", min=1)] = 2,
+    drop_small: Annotated[bool, typer.Option("--drop-small", help="Drop clients below the minimum size.")] = False,
     engine: Annotated[str, typer.Option(help=f"Where to run: {', '.join(ENGINES)}.")] = "inprocess",
     device: Annotated[str, typer.Option(help="cpu, or a torch device such as cuda.")] = "cpu",
     heads: Annotated[Path | None, typer.Option(help="Also save every client's head here, as METHOD/CLIENT.safetensors.")] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder to keep long runs in; the same command goes on where it was stopped.")
+        Path | None, typer.Option(help="Folder for checkpoints of long runs; the same command resumes a stopped run.")
     ] = None,
     evaluate_every: Annotated[
-        int, typer.Option(help="Test all clients every so many rounds, for the report's curves only.", min=0)
+        int, typer.Option(help="Test all clients every N rounds, for the report's curves only.", min=0)
     ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
 ) -> None:
-    """Run methods over one data set cut into clients, and compare them.
+    """Run methods over one data set partitioned into clients, and compare them.
 
-    Without options: scikit-learn's digits, 20 clients, a strongly skewed Dirichlet cut, every analytic method.
+    Without options: scikit-learn's digits, 20 clients, a strongly skewed Dirichlet partition, every analytic method.
     """
     chosen = _methods(methods, features, settings or [])
     _check_outputs(out, OUTPUTS)
     if heads is not None:
         _check_outputs(heads, [method.name for method in chosen])
     dataset = load_dataset(data)
-    chosen = _able(chosen, dataset, is_group=methods in GROUPS)
+    chosen = _compatible(chosen, dataset, is_group=methods in GROUPS)
     cut = {"min_size": min_size, "small": "drop" if drop_small else "error"}
     pages, console = [], Console() if sys.stdout.isatty() else Console(width=150)
     numbers = [seed] if seeds is None else list(range(seed, seed + seeds))
@@ -110,8 +116,8 @@ def run(
         return
     console.print(table)
     if seeds is not None:
-        console.print(f"The tables: {', '.join(str(out / name) for name in TABLES)}", highlight=False, soft_wrap=True)
-    console.print(f"The page: {out / 'report.html'}    The figures: {out / 'result.json'}", highlight=False, soft_wrap=True)
+        console.print(f"Tables: {', '.join(str(out / name) for name in TABLES)}", highlight=False, soft_wrap=True)
+    console.print(f"Report: {out / 'report.html'}    Figures: {out / 'result.json'}", highlight=False, soft_wrap=True)
 
 
 def _save_heads(folder: Path, outcome: Result) -> None:
@@ -136,20 +142,19 @@ def _methods(names: str, features: str | None, settings: Sequence[str]) -> list[
         if not (equals and dot and key):
             raise GramfoldError(f"cannot read --set {setting!r}; write METHOD.NAME=VALUE, such as apfl.lam=0.5")
         if name not in parameters:
-            raise GramfoldError(f"--set {setting!r} is for a method that does not run; running: {', '.join(listed)}")
+            raise GramfoldError(f"--set {setting!r} names a method that is not run; running: {', '.join(listed)}")
         parameters[name][key] = _value(value)
     return [make_method(name, **given) for name, given in parameters.items()]
 
 
-def _able(methods: list[Method], dataset: Dataset, is_group: bool) -> list[Method]:
-    """The methods that can take this data; one that was asked for by name and cannot is an error."""
+def _compatible(methods: list[Method], dataset: Dataset, is_group: bool) -> list[Method]:
+    """The methods that support this data; naming one that does not is an error."""
     kind = "features" if dataset.inputs.ndim == 2 else "images"
-    able = [method for method in methods if kind in method.input_kinds]
-    if not able or (len(able) < len(methods) and not is_group):
-        unable = next(method.name for method in methods if kind not in method.input_kinds)
-        instead = "extract features first, or use pacecnn or gradient methods" if kind == "images" else "leave it out"
-        raise GramfoldError(f"{dataset.name} holds {kind}, on which {unable} does not work; {instead}")
-    return able
+    supported = [method for method in methods if kind in method.input_kinds]
+    if not supported or (len(supported) < len(methods) and not is_group):
+        unsupported = next(method.name for method in methods if kind not in method.input_kinds)
+        raise GramfoldError(f"{dataset.name} holds {kind}, which {unsupported} does not support; {INSTEAD[kind]}")
+    return supported
 
 
 def _value(text: str) -> Any:
@@ -162,13 +167,13 @@ def _value(text: str) -> Any:
 
 
 def _check_outputs(folder: Path, ours: Sequence[str]) -> None:
-    """Refuse, before any work, to write into a folder that holds something else."""
+    """Before any work, refuse to write into a folder with other content."""
     if folder.is_file():
         raise GramfoldError(f"{folder} is a file, not a folder; choose another one")
     if folder.is_dir():
-        strange = sorted(path.name for path in folder.iterdir() if path.name not in ours)
-        if strange:
-            raise GramfoldError(f"{folder} exists and holds other things ({strange[0]}); choose another folder")
+        others = sorted(path.name for path in folder.iterdir() if path.name not in ours)
+        if others:
+            raise GramfoldError(f"{folder} exists and contains other files ({others[0]}); choose another folder")
     parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not os.access(parent, os.W_OK):
         raise GramfoldError(f"cannot write to {parent}; choose another folder")

@@ -1,9 +1,9 @@
-"""How a network without gradients is written: terms joined by `+`, such as "conv:16:5+relu+max:2+dense:64+relu".
+"""The notation for networks without gradients: terms joined by `+`, such as "conv:16:5+relu+max:2+dense:64+relu".
 
     pad:P                          a border of P zeros
     contrast                       the next convolution's patches get mean 0 and variance 1, each for itself
     conv:SOLVED:SIZE[:DRAWN]       filters of SIZE x SIZE: SOLVED ones from the labels, DRAWN ones in the patches' whitened space
-    dense:SOLVED[:DRAWN]           the same on all that is there
+    dense:SOLVED[:DRAWN]           the same on the whole input
     max:SIZE, mean:SIZE            the largest or the mean of every SIZE x SIZE square
     grid:SIZE                      the mean of every cell of a SIZE x SIZE grid
     split:THRESHOLD                what lies above the threshold, beside what lies below its negative
@@ -24,8 +24,16 @@ PRESETS = {
     "five": "pad:1+conv:32:3+relu+max:2+pad:1+conv:64:3+relu+max:2+pad:1+conv:64:3+relu+dense:128+relu",
 }
 SOLVED = ("conv", "dense")
-_WHOLE = {"pad": (1, 1), "conv": (2, 3), "dense": (1, 2), "max": (1, 1), "mean": (1, 1), "grid": (1, 1), "contrast": (0, 0)}
-"""How many whole numbers a term takes, at least and at most."""
+_ARITY = {
+    "pad": (1, 1),
+    "conv": (2, 3),
+    "dense": (1, 2),
+    "max": (1, 1),
+    "mean": (1, 1),
+    "grid": (1, 1),
+    "contrast": (0, 0),
+}
+"""The minimum and maximum number of a term's arguments, which are whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,7 @@ class Step:
 
 
 def layers(network: str) -> int:
-    """How many layers are solved for, the last one not counted: what can be said before the images are known.
+    """How many layers are solved for, the last one not counted: known without the images' shape.
 
     >>> layers("lenet")
     4
@@ -106,7 +114,7 @@ def parse(network: str, shape: tuple[int, int, int]) -> Sequence[Step]:
             contrast = True
             continue
         if min(made.output[:2]) < 1 or (step.kind == "grid" and min(shape[:2]) < step.size):
-            raise GramfoldError(f"{step.text} does not fit what comes to it, {shape[0]} x {shape[1]}; choose another network")
+            raise GramfoldError(f"{step.text} does not fit its input of {shape[0]} x {shape[1]}; choose another network")
         contrast = contrast and step.kind != "conv"
         shape = made.output
         steps.append(made)
@@ -124,7 +132,7 @@ def _step(term: str) -> Step:
             return Step(kind)
         if kind == "split" and len(given) == 1 and float(given[0]) >= 0:
             return Step(kind, (float(given[0]),))
-        least, most = _WHOLE[kind]
+        least, most = _ARITY[kind]
         numbers = tuple(int(number) for number in given)
         filters = numbers[0] + sum(numbers[2:]) if kind == "conv" else sum(numbers)
         if not least <= len(numbers) <= most or min(numbers, default=0) < 0 or (numbers and not filters) or 0 in numbers[1:2]:

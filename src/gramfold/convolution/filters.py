@@ -3,8 +3,8 @@
     solved   W = (Gram + r I)^-1 B Q                    least squares for the labels, encoded by a drawn Q
     drawn    V = Z R, Z = (C + e I)^-1/2                drawn wavelets R in the space where patches are white
 
-The solved ones span at most as many directions as there are classes, whatever their number: drawn ones lift that, and cost
-nothing, since C, the patches' covariance, is in the same moments.
+The solved ones span at most as many directions as there are classes, whatever their number: drawn ones lift this limit at no
+cost, since C, the patches' covariance, follows from the same moments.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Layer:
 
 def solve_layer(total: Moments, step: Step, seed: int, number: int, penalty: float | None) -> Layer:
     """A layer of a network; `penalty` None: by GCV. Beside drawn filters, whose outputs have mean 0 and a variance near 1, solved
-    ones get the like by their codes."""
+    ones are scaled to the same by their codes."""
     if penalty is None:
         penalty = choose_penalty(total.lower_gram, total.cross, float(total.squares.sum()), total.n)
     solution = factorise(total.lower_gram, penalty).solve(total.cross)

@@ -1,16 +1,15 @@
 """A network as far as it has been solved: what its layers make of images, and the patches that the next layer is solved from."""
 
-import hashlib
-import json
+import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gramfold import stopwatch
 from gramfold.convolution.description import SOLVED, Step, parse
 from gramfold.errors import GramfoldError
-from gramfold.features import ACTIVATIONS
+from gramfold.features import ACTIVATIONS, fingerprint_of
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
@@ -24,12 +23,15 @@ CONTRAST_FLOOR = 1e-3
 class ConvolutionMap:
     """Callable on images (n x H x W x channels, bytes or floats in [0, 1]) once all layers are there: [1, what they end in].
 
-    `description` is {"network": text, "shape": H W channels, "seed": number}; the arrays are "layer.0", "layer.1", ...: numbers
-    of a patch x filters, the constant's row first. With fewer of them the network ends before the first layer that has none.
+    `description` is {"kind": "convolution", "network": text, "shape": H W channels, "seed": number}; the arrays are "layer.0",
+    "layer.1", ...: numbers of a patch x filters, the constant's row first. With fewer of them the network ends before the first
+    layer that has none. A `fingerprint` that is given is trusted.
     """
 
-    def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array]) -> None:
-        self.description = dict(description)
+    kind: ClassVar[str] = "convolution"
+
+    def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array], fingerprint: str | None = None) -> None:
+        self.description = {"kind": self.kind, **description}
         self.shape: tuple[int, int, int] = tuple(self.description["shape"])
         self.inputs = int(np.prod(self.shape))
         self.arrays: Mapping[str, Array] = {f"layer.{number}": layers[f"layer.{number}"] for number in range(len(layers))}
@@ -47,8 +49,15 @@ class ConvolutionMap:
         self.labels_seen = any(steps[place].solved for place in places[: len(layers)])
         """Whether a layer was solved for labels."""
         self.dim = self.next.patch
-        canonical = json.dumps([self.description, len(self.arrays)], sort_keys=True)
-        self.fingerprint = hashlib.sha256(canonical.encode()).hexdigest()[:16]
+        self._fingerprint = fingerprint
+
+    @classmethod
+    def restore(cls, description: Mapping[str, Any], arrays: Mapping[str, Array], fingerprint: str | None) -> "ConvolutionMap":
+        return cls(description, arrays, fingerprint)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        return self._fingerprint or fingerprint_of(self.description, self.arrays)
 
     def __repr__(self) -> str:
         return f"ConvolutionMap({self.description['network']!r}, {len(self.arrays)} layers solved)"
@@ -91,7 +100,7 @@ class ConvolutionMap:
             columns = _columns(self.next, x)
             rows = columns.new_ones((len(x) * self.next.positions, self.dim))
             rows[:, 1:] = columns.transpose(1, 2).reshape(len(rows), self.dim - 1)
-            return rows if arrays.is_torch(inputs) else rows.numpy()
+            return arrays.like(rows, inputs)
 
 
 def pixels(x: "Tensor") -> "Tensor":

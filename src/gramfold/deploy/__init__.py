@@ -1,1 +1,1 @@
-"""What it takes to put sites on real machines: certificates, a proxy, the files of an app."""
+"""Deployment on real machines: certificates, a proxy, the files of an app."""

@@ -1,6 +1,6 @@
 """The keys of a network: an authority and a server certificate that it signed, and a key pair per site. As files.
 
-A private key is readable by its owner only, and nothing is ever overwritten: certificates that are already out there stay good.
+A private key is readable by its owner only, and nothing is ever overwritten: certificates that are already deployed stay valid.
 """
 
 import ipaddress
@@ -22,10 +22,10 @@ LOOPBACK = ("localhost", "127.0.0.1")
 
 
 def write_certificates(folder: Path, host: str) -> None:
-    """`ca.crt`, which every site gets; `server.crt` and `server.key`, for a server that sites call `host` (a name or an address).
+    """`ca.crt`, which every site gets; `server.crt` and `server.key`, for a server reached as `host` (a name or an address).
 
-    The authority signs this one certificate and its own key is dropped: there is nothing to steal. A new host means new files.
-    The certificate is also good for the loopback, where the server's own commands talk to it.
+    The authority signs this one certificate and its own key is discarded, so it cannot be stolen. A new host needs new files.
+    The certificate is also valid for the loopback, which the server's own commands use.
     """
     for name in ("ca.crt", "server.crt", "server.key"):
         _refuse_existing(folder / name)
@@ -78,7 +78,7 @@ def _host_name(host: str) -> x509.GeneralName:
     except ValueError:
         if not _HOST_NAME.fullmatch(host):
             raise GramfoldError(
-                f"{host!r} is no host name or IPv4 address; give the name by which sites reach the server"
+                f"{host!r} is not a host name or IPv4 address; give the name by which sites reach the server"
             ) from None
         return x509.DNSName(host)
 
@@ -91,7 +91,7 @@ def _certificate(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePub
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))  # clocks at the sites differ
+        .not_valid_before(now - timedelta(hours=1))  # allows for clock differences between sites
         .not_valid_after(now + timedelta(days=365 * YEARS))
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     )

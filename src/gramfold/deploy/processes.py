@@ -1,4 +1,4 @@
-"""Processes that we start and certainly end: each in a group of its own, its output in a file."""
+"""Processes that are always stopped again: each in its own group, its output in a file."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from pathlib import Path
 from gramfold.errors import GramfoldError
 
 MARK = "GRAMFOLD_NETWORK"
-"""In the environment of everything that belongs to a network: by it we find what has wandered off into a session of its own."""
+"""An environment variable of every process of a network: it finds those that have moved to another session."""
 KEPT = (
     "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
     "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "COVERAGE_PROCESS_START",
@@ -24,15 +24,15 @@ QUIET = {
     "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
     "RAY_USAGE_STATS_ENABLED": "0",
 }
-"""Flower sends usage figures, looks for updates and installs packages unless it is told not to."""
+"""Settings without which Flower sends usage statistics, checks for updates and installs packages."""
 POLL_SECONDS = "0.5"
-"""How often a site's processes look for work: 0.1 made no run faster, and kept a quarter of a core busy with three idle sites."""
-_EMPTY_WORDS = re.compile("For more information, visit|Exit Code: |An unhandled exception occurred|raised an exception$")
+"""How often a site's processes poll for work: 0.1 made no run faster, and used a quarter of a core with three idle sites."""
+_UNINFORMATIVE = re.compile("For more information, visit|Exit Code: |An unhandled exception occurred|raised an exception$")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def environment(mark: Path, home: Path) -> dict[str, str]:
-    """What a process of the network at `mark` is given: little of ours, and Flower's files in `home`."""
+    """The environment for a process of the network at `mark`: a few of our variables, and Flower's files in `home`."""
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"])
     return {
@@ -71,7 +71,7 @@ class Process:
 
     @property
     def returncode(self) -> int | None:
-        """How it ended; None if it has not."""
+        """Its exit code; None while it runs."""
         return self._popen.poll()
 
     def send(self, number: int) -> None:
@@ -80,12 +80,12 @@ class Process:
             os.killpg(self.pid, number)
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Ask it to exit."""
         if self.running:
             self._popen.terminate()
 
     def stop(self, seconds: float = 5.0) -> None:
-        """Ask it to end, and end it and its group."""
+        """Ask it to exit, then kill it and its group."""
         self.terminate()
         with suppress(subprocess.TimeoutExpired):
             self._popen.wait(seconds)
@@ -97,19 +97,19 @@ class Process:
 
 
 def read_log(path: Path) -> str:
-    """What a process has said, without colours."""
+    """The output of a process, without colours."""
     return _COLOURS.sub("", path.read_text(errors="replace")) if path.exists() else ""
 
 
-def last_words(text: str) -> str:
-    """The line of an output that says best what went wrong: the last error in it, or else the last line."""
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not _EMPTY_WORDS.search(line)]
+def error_line(text: str) -> str:
+    """The most informative line of an output: the last error in it, or else the last line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not _UNINFORMATIVE.search(line)]
     errors = [line for line in lines if re.search(r"error|exception|failed|refused", line, re.IGNORECASE)]
-    return (errors or lines or ["it said nothing"])[-1][:300]
+    return (errors or lines or ["no output"])[-1][:300]
 
 
 def members(mark: Path) -> list[int]:
-    """The processes that belong to the network at `mark`, other than this one (where /proc tells)."""
+    """The processes that belong to the network at `mark`, other than this one (on systems with /proc)."""
     wanted, found = f"{MARK}={mark}".encode(), []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -119,7 +119,7 @@ def members(mark: Path) -> list[int]:
 
 
 def end_members(mark: Path, seconds: float = 2.0) -> None:
-    """End whatever is left of a network; most of it goes by itself when its parent is gone."""
+    """Kill what is left of a network; most processes exit by themselves after their parent."""
     deadline = time.monotonic() + seconds
     while (left := members(mark)) and time.monotonic() < deadline:
         time.sleep(0.05)

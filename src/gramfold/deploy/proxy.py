@@ -1,11 +1,11 @@
-"""What stands in front of a server that sites reach from outside: nginx, letting through the sites' own path and nothing else.
+"""The reverse proxy in front of a server that sites reach from outside: nginx, which forwards the sites' path and nothing else.
 
-Flower serves sites, operators and its own processes on one port, and asks operators for no password: whoever reaches all of it
-can run any program at every site. So the server listens on its loopback only, and this is what the world sees.
+Flower serves sites, operators and its own processes on one port, and requires no password of operators: anyone who reaches it
+can run any program at every site. So the server listens on its loopback only, and only this proxy is exposed.
 """
 
 FLEET = "/v1/fleet/"
-"""The path that sites talk to; each of their requests is signed with their key."""
+"""The path that sites use; each of their requests is signed with their key."""
 
 
 def nginx_configuration(host: str, port: int, link_port: int, keys: str) -> str:

@@ -1,11 +1,11 @@
-"""The little TOML that we write: flat tables of texts, numbers and truths."""
+"""A minimal TOML writer: flat tables of strings, numbers and booleans."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
 Value = str | int | float | bool
-"""What Flower's configurations hold."""
+"""The value types of Flower's configurations."""
 
 
 def to_toml(tables: Mapping[str, Any]) -> str:
@@ -24,5 +24,5 @@ def to_toml(tables: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    # JSON's texts, numbers, truths and lists of them are TOML's, but for the one character that only JSON lets through
+    # JSON strings, numbers, booleans and lists of them are valid TOML, except for one character that only JSON allows
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

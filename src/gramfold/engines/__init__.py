@@ -13,13 +13,13 @@ from gramfold.engines.inprocess import run_inprocess
 from gramfold.engines.result import ClientResult, Result
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation
-from gramfold.methods import Method
+from gramfold.methods import Method, make_method
 
 ENGINES = ("inprocess", "flower")
 
 
 class RunMethod(Protocol):
-    """Runs a method over a federation that an engine has at hand."""
+    """Runs a method over an engine's federation."""
 
     def __call__(self, method: Method, *, progress: Progress | None = None, keep_heads: bool = True) -> Result: ...
 
@@ -34,15 +34,13 @@ def open_engine(
     evaluate_every: int = 0,
     keep_total: bool | None = None,
 ) -> Iterator[RunMethod]:
-    """A way to run methods one after another; what the engine has to start for it is started once, and ended with the block."""
+    """Run methods one after another; what the engine needs is started once and stopped at the end of the block."""
     if engine == "inprocess":
         options: dict[str, Any] = {"checkpoint": checkpoint, "evaluate_every": evaluate_every, "keep_total": keep_total}
         yield partial(run_inprocess, federation=federation, device=device, **options)
     elif engine == "flower":
         if device != "cpu" or checkpoint is not None or evaluate_every or keep_total:
-            raise GramfoldError(
-                "the flower engine knows no device, checkpoint, evaluation between rounds or keep_total=True; leave them out"
-            )
+            raise GramfoldError("the flower engine does not support device, checkpoint, evaluate_every or keep_total; omit them")
         from gramfold.engines.flower import require_flwr
 
         require_flwr()
@@ -55,7 +53,7 @@ def open_engine(
 
 
 def run(
-    method: Method,
+    method: Method | str,
     federation: Federation,
     *,
     engine: str = "inprocess",
@@ -68,13 +66,18 @@ def run(
 ) -> Result:
     """Run a method over a federation and evaluate every client's final model.
 
-    `engine` is "inprocess", or "flower": a site per client on a real network on this machine, for trying out. `device` is
+    `method` is one with its parameters, such as gf.PACE(), or a name as in `gramfold methods`, for that method with its defaults.
+    `engine` is "inprocess", or "flower": a site per client, on a real network on this machine, to try a deployment. `device` is
     "cpu" (NumPy) or a torch device such as "cuda". `keep_heads=False` drops each head once it is evaluated.
-    `checkpoint` is a folder: a run that was stopped, by Ctrl-C or otherwise, goes on from there when called again.
+    `checkpoint` is a folder: a run that was stopped, by Ctrl-C or otherwise, resumes from it when called again.
     `evaluate_every` adds the clients' mean test accuracy to the history every so many rounds, for the report only.
     `keep_total` says whether the result holds the sum of the clients' moments, from which samples can be added and forgotten
     (`Result.update`); if not said it does up to 64 MB, which is about 2,800 features.
     """
+    if isinstance(method, str):
+        method = make_method(method)
+    if not isinstance(method, Method):
+        raise GramfoldError(f"a method is a name such as 'pace', or an instance such as gf.PACE(); got {method!r}")
     folder = None if checkpoint is None else Path(checkpoint)
     options: dict[str, Any] = {"checkpoint": folder, "evaluate_every": evaluate_every, "keep_total": keep_total}
     with open_engine(engine, federation, device=device, **options) as run_method:

@@ -1,4 +1,4 @@
-"""A long run on disk: what it takes to go on after the last finished round, in one safetensors file, written all or nothing."""
+"""Checkpoints of long runs: all that is needed to resume after the last finished round, in one atomic safetensors file."""
 
 import hashlib
 import json
@@ -20,13 +20,13 @@ from gramfold.numerics import arrays
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
-EVERY_SECONDS = 30.0
-"""A run that is killed outright loses at most this much."""
+SAVE_EVERY_SECONDS = 30.0
+"""A run that is killed outright loses at most this much work."""
 
 
 @dataclass(frozen=True)
 class Saved:
-    """A run between two rounds: where the driver stands, what clients remember, and where the time went so far."""
+    """A run between two rounds: the driver's state, the clients' memories, and the seconds per phase so far."""
 
     state: State
     memories: Memories
@@ -35,7 +35,7 @@ class Saved:
 
 @dataclass(frozen=True)
 class Snapshot(Record, kind="checkpoint"):
-    """The same as it is written."""
+    """The same as a record."""
 
     broadcast: Record
     round: int
@@ -48,7 +48,7 @@ class Snapshot(Record, kind="checkpoint"):
 
 
 class Checkpoint:
-    """One run's file in a folder. A file of another run is refused, never used."""
+    """One run's file in a folder. A file from a different run is refused, never used."""
 
     def __init__(self, folder: Path, method: Method, federation: Federation) -> None:
         self.path = folder / f"{method.name}.safetensors"
@@ -59,12 +59,12 @@ class Checkpoint:
             raise GramfoldError(f"cannot make checkpoint folder {folder}: {error.strerror}") from None
 
     def load(self) -> Saved | None:
-        """What was saved, None if there is nothing."""
+        """The saved run; None if there is none."""
         if not self.path.exists():
             return None
         packet = Packet.from_bytes(wire.read(self.path))
         if packet.meta.get("run") != self._run:
-            raise GramfoldError(f"{self.path} is of a run with other data or settings; remove it or choose another folder")
+            raise GramfoldError(f"{self.path} belongs to a run with other data or settings; remove it or choose another folder")
         saved = Snapshot.unpack(Packet(packet.arrays, packet.meta["snapshot"], packet.triangular))
         state = State(
             saved.broadcast, saved.round, dict(saved.uplink), Deliveries.from_dict(saved.deliveries, saved.broadcast),
@@ -83,12 +83,12 @@ class Checkpoint:
 
 
 def _fingerprint(method: Method, federation: Federation) -> str:
-    """Equal for runs that give equal results: method, parameters, clients, task, and the first client's samples."""
+    """Equal for runs with equal results: a hash of method, parameters, clients, task, and the first client's samples."""
     first = federation.clients[0].train()
     samples = [hashlib.sha256(np.ascontiguousarray(arrays.to_numpy(part)).tobytes()).hexdigest() for part in first]
     task = federation.task
-    told = [
+    identity = [
         method.name, dict(method.parameters()), [client.name for client in federation.clients], task.inputs, task.outputs,
         task.seed, dict(federation.description), samples,
     ]  # fmt: skip
-    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:32]

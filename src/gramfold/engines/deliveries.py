@@ -1,4 +1,4 @@
-"""What has been sent to whom: no array travels twice to a client that has it, and every byte is counted."""
+"""What each client has received: no array is sent twice to the same client, and every byte is counted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,17 +13,17 @@ Versions = Mapping[str, int]
 
 @dataclass
 class Deliveries:
-    """An array that a broadcast carries over from the one before is the same object under the same name; any other is new."""
+    """An array counts as already sent if it is the same object under the same name as in the previous broadcast."""
 
     bytes: dict[str, int] = field(default_factory=dict)
-    """Received so far, by client."""
+    """Bytes received so far, by client."""
     _latest: dict[str, tuple[Array, int]] = field(default_factory=dict)
     _has: dict[str, Versions] = field(default_factory=dict)
     _broadcast: tuple[Record, Packet, Versions] | None = None
     _made: dict[frozenset[str], Packet] = field(default_factory=dict)
 
     def announce(self, broadcast: Record) -> None:
-        """This is what clients are sent from now on."""
+        """Set the broadcast that clients are sent from now on."""
         packed = broadcast.pack()
         for name, array in packed.arrays.items():
             known = self._latest.get(name)
@@ -33,7 +33,7 @@ class Deliveries:
         self._broadcast, self._made = (broadcast, packed, {name: self._latest[name][1] for name in packed.arrays}), {}
 
     def packet(self, client: str, record: Record) -> Packet:
-        """The broadcast, or a reply, as it travels to a client: without the arrays that it has."""
+        """The broadcast, or a reply, as sent to a client: without the arrays that it already has."""
         shared = self._broadcast is not None and record is self._broadcast[0]
         packed = self._broadcast[1] if shared and self._broadcast is not None else record.pack()
         has = self._has.get(client, {})
@@ -49,7 +49,7 @@ class Deliveries:
         return self._made[known]
 
     def delivered(self, client: str, packet: Packet) -> None:
-        """Book what a client has received."""
+        """Record that a client has received a packet."""
         self.bytes[client] = self.bytes.get(client, 0) + packet.wire_bytes
         if self._broadcast is not None and packet.arrays is self._broadcast[1].arrays:
             self._has[client] = self._broadcast[2]
@@ -65,7 +65,7 @@ class Deliveries:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any], broadcast: Record) -> "Deliveries":
-        """What `to_dict` gave, for a run that goes on from this broadcast."""
+        """The inverse of `to_dict`, for a run that resumes with this broadcast."""
         arrays = broadcast.pack().arrays
         latest = {name: (arrays.get(name), version) for name, version in saved["latest"].items()}
         return cls(dict(saved["bytes"]), latest, dict(saved["has"]))

@@ -1,4 +1,4 @@
-"""The one round loop: who takes part, what is added up, what is sent, every client's own model, and the result."""
+"""The one round loop: participants, the sum of uploads, broadcasts, personal models, and the result."""
 
 import math
 import time
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gramfold import evaluation
+from gramfold.engines.by_name import ByName
 from gramfold.engines.deliveries import Deliveries
 from gramfold.engines.folded import Run, in_memory, worth_keeping
 from gramfold.engines.result import ClientResult, Result
@@ -27,7 +28,7 @@ class State:
     deliveries: Deliveries = field(default_factory=Deliveries)
     history: list[dict[str, Any]] = field(default_factory=list)
     tuned: dict[str, Any] = field(default_factory=dict)
-    """What was chosen by trial before the first round."""
+    """The parameters chosen by trial runs before the first round."""
 
 
 class Driver:
@@ -52,6 +53,7 @@ class Driver:
         self._begun = time.perf_counter() - elapsed
 
     def _begin(self) -> Record:
+        self.method.check_kind(self.transport.task)
         return self.transport.at_server("aggregate", lambda: self.method.begin(self.transport.task))
 
     @property
@@ -61,7 +63,7 @@ class Driver:
     # --- rounds ---
 
     def step(self) -> None:
-        """One round; the state changes at its very end."""
+        """Run one round; the state changes only at its end."""
         method, state, transport = self.method, self.state, self.transport
         deliveries = state.deliveries.copy()
         deliveries.announce(state.broadcast)
@@ -74,13 +76,14 @@ class Driver:
         for contribution in transport.uploads(request):
             if self._accepted(contribution, request, fold):
                 uplink |= {name: uplink.get(name, 0) + sent for name, sent in contribution.bytes.items()}
-            del contribution  # the next may be as large
+            del contribution  # frees its memory before the next, which may be as large
         if fold.total is None:
-            raise GramfoldError("no client sent anything")
+            raise GramfoldError("no client sent an upload")
         size = getattr(fold.total, "dim", math.inf)
         broadcast = transport.at_server("aggregate", lambda: self._aggregate(fold), size)
+        deliveries.announce(broadcast)  # so that a run that is taken up again knows what is new in it
         after = replace(state, broadcast=broadcast, round=state.round + 1, uplink=uplink, deliveries=deliveries)
-        # nothing is called between these: an interrupt finds the round over everywhere, or nowhere
+        # no calls in between: after an interrupt either all three are updated or none is
         self.fold, transport.memories, self.state = fold, transport.staged, after
         self.state.history.append(self._entry())
 
@@ -90,14 +93,14 @@ class Driver:
         return self.method.aggregate(total, self.state.broadcast)
 
     def _accepted(self, contribution: Any, request: Round, fold: Fold) -> bool:
-        """Add a contribution to the sum; one from elsewhere that cannot be used costs its sender its place."""
+        """Add a contribution to the sum; if a remote one is invalid, exclude its sender."""
         if self.transport.trusted:
             fold.add(contribution)
             return True
         try:
             self.method.check(contribution.upload, request.broadcast)
             fold.add(contribution)
-        except Exception as error:  # whatever it sent, it must not stop the others
+        except Exception as error:  # a bad upload must not stop the other clients
             reason = str(error) if isinstance(error, GramfoldError) else f"its upload cannot be read: {error!r}"
             for name in contribution.bytes:
                 self.transport.exclude(name, reason)
@@ -105,7 +108,7 @@ class Driver:
         return True
 
     def _entry(self) -> dict[str, Any]:
-        """The round's line in the history. Testing the clients in between is for the report only, and takes no time in it."""
+        """The round's entry in the history. Testing clients between rounds is for the report only; its time does not count."""
         state = self.state
         entry: dict[str, Any] = {
             "round": state.round,
@@ -116,8 +119,11 @@ class Driver:
         due = self.method.has_round_models and self.evaluate_every and state.round % self.evaluate_every == 0
         if due and not self.finished:
             paused = time.perf_counter()
-            tested = [done.scored.accuracy for done in self.transport.heads(self._final(None, False, Deliveries()))]
-            entry["mean_accuracy"] = evaluation.mean([value for value in tested if value is not None])
+            scores = [done.scored for done in self.transport.heads(self._final(None, False, Deliveries()))]
+            classification = self.transport.task.labels is not None
+            values = [score.accuracy if classification else score.rmse for score in scores]
+            mean = evaluation.mean([value for value in values if value is not None])
+            entry["mean_accuracy" if classification else "mean_rmse"] = mean
             self._begun += time.perf_counter() - paused
         return entry
 
@@ -140,7 +146,7 @@ class Driver:
         return ClientResult(done.name, done.train, done.scored, done.shared, sent, received, done.chosen)
 
     def result(self, given: Method, keep_heads: bool = True) -> Result:
-        """What a finished run gives back; `given` is the method before anything was chosen by trial."""
+        """The result of a finished run; `given` is the method before tuning."""
         method, state, transport = self.method, self.state, self.transport
         shared, order = method.global_head(state.broadcast), transport.clients()
         done: dict[str, Finished] = {}
@@ -153,8 +159,8 @@ class Driver:
             method=method.name,
             parameters=given.parameters(),
             rounds=method.rounds,
-            clients={name: self._client_result(done[name]) for name in names},
-            heads={name: head for name in names if (head := done[name].head) is not None},
+            clients=ByName({name: self._client_result(done[name]) for name in names}),
+            heads=ByName({name: head for name in names if (head := done[name].head) is not None}),
             global_head=shared,
             seconds={phase: transport.seconds.get(phase, 0.0) for phase in PHASES},
             run=Run(method, transport.task, state.broadcast, total, counted),

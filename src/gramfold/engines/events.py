@@ -1,4 +1,4 @@
-"""How far a run has come: what engines report, and progress bars, logs and other processes read."""
+"""Progress events: reported by engines, read by progress bars, logs and other processes."""
 
 import json
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Event:
-    """A client was heard of, or a phase went on: `done` of `total`."""
+    """A client answered, or a phase progressed: `done` of `total`."""
 
     phase: str
     done: int
@@ -17,9 +17,9 @@ class Event:
     received: int = 0
     """Bytes that the client sent."""
     seconds: float = 0.0
-    """How long it took."""
+    """Time until its answer."""
     problem: str = ""
-    """Why the run goes on without the client."""
+    """Why the client was excluded."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

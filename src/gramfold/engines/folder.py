@@ -18,12 +18,12 @@ from gramfold.report import render_page
 from gramfold.version import __version__
 
 FORMAT = 1
-"""Of result.json; it grows by keys that older readers pass over."""
+"""The version of result.json; new keys, which older readers ignore, do not raise it."""
 RESULT, REPORT = "result.json", "report.html"
 
 
 def page(results: Sequence[Result], *, seed: int, engine: str, device: str = "cpu", **more: Any) -> dict[str, Any]:
-    """The content of result.json; `more` says where the data is from (`data`, `partition`)."""
+    """The content of result.json; `more` describes the data (`data`, `partition`)."""
     about = {"gramfold": __version__, "format": FORMAT, "seed": seed, "engine": engine, "device": device}
     return {**about, **more, "methods": [result.to_dict() for result in results]}
 
@@ -43,7 +43,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_page(source: Path) -> dict[str, Any]:
-    """What `write_page` wrote, from result.json or its folder."""
+    """The content that `write_page` wrote, from result.json or its folder."""
     path = source / RESULT if source.is_dir() else source
     try:
         content = json.loads(wire.read(path))

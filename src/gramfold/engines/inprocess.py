@@ -1,4 +1,4 @@
-"""All clients in this process: uploads are folded as they come and then dropped."""
+"""All clients in this process: uploads are folded as they are computed, then dropped."""
 
 import math
 import time
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gramfold import stopwatch
-from gramfold.engines.checkpoint import EVERY_SECONDS, Checkpoint, Saved
+from gramfold.engines.checkpoint import SAVE_EVERY_SECONDS, Checkpoint, Saved
 from gramfold.engines.driver import Driver
 from gramfold.engines.events import Event, Progress
 from gramfold.engines.result import Result
@@ -47,7 +47,9 @@ def run_inprocess(
 
         def score(candidate: Method, trial: Federation) -> float:
             outcome = run_inprocess(candidate, trial, device=device, progress=progress, keep_heads=False, keep_total=False)
-            return outcome.mean_accuracy or 0.0
+            if outcome.classification:
+                return outcome.mean_accuracy or 0.0
+            return -math.inf if outcome.mean_rmse is None else -outcome.mean_rmse
 
         method, chosen = method.tune(federation, score)
         tuned = dict(chosen)
@@ -65,7 +67,7 @@ def run_inprocess(
 
 
 def _run_rounds(driver: Driver, saved: Checkpoint | None) -> None:
-    """All rounds that are left. However it ends, a checkpoint holds the last finished one."""
+    """Run the remaining rounds. Even if interrupted, the checkpoint holds the last finished one."""
 
     def save() -> None:
         if saved is not None:
@@ -75,18 +77,18 @@ def _run_rounds(driver: Driver, saved: Checkpoint | None) -> None:
     try:
         while not driver.finished:
             driver.step()
-            if time.monotonic() - written > EVERY_SECONDS:
+            if time.monotonic() - written > SAVE_EVERY_SECONDS:
                 save()
                 written = time.monotonic()
     finally:
-        # what a server keeps of the last uploads is not saved: such a method does its last round again
+        # kept uploads are not saved: a method that needs them repeats its last round
         if not (driver.method.keeps_uploads and driver.finished):
             save()
 
 
 @dataclass
 class _Share:
-    """What one worker has added up in a round."""
+    """One worker's partial sum of a round."""
 
     total: Any = None
     bytes: dict[str, int] = field(default_factory=dict)
@@ -107,13 +109,13 @@ class _Share:
 
 
 class InProcess(Transport):
-    """The clients of a federation, in threads; a worker adds up the uploads of its clients before it hands them on."""
+    """The clients of a federation, in threads; each worker sums the uploads of its clients before handing them on."""
 
     def __init__(self, method: Method, federation: Federation, device: str = "cpu", progress: Progress | None = None) -> None:
         super().__init__()
         self.federation, self.task, self.device, self.progress = federation, federation.task, device, progress
         self._by_name = {client.name: client for client in federation}
-        self._reloads = method.rounds > 1
+        self._keep_loaded = method.rounds > 1
         self._workers = Workers(cpu_count() if device == "cpu" and method.threaded else 1, progress, self.seconds)
         self._loaded: dict[str, Samples] = {}
 
@@ -124,11 +126,11 @@ class InProcess(Transport):
         return self._workers.server(phase, work, size)
 
     def _load(self, name: str, contributed: bool = False) -> ClientData:
-        """A client's data with a memory of its own; samples that many rounds need stay loaded."""
+        """A client's data and a copy of its memory; with several rounds its samples stay loaded."""
         samples = self._loaded.get(name)
         if samples is None:
             samples = on_device(self._by_name[name].train(), self.device)
-            if self._reloads:
+            if self._keep_loaded:
                 self._loaded[name] = samples
         return ClientData(name, samples, dict(self.memories.get(name, {})), contributed)
 
@@ -137,11 +139,11 @@ class InProcess(Transport):
     def uploads(self, round_: Round) -> Iterator[Contribution]:
         method = round_.method
         if isinstance(method, Batched) and method.prefers_batching(round_.broadcast):
-            shares = [self._workers.server("local", lambda: self._together(method, round_))]
+            shares = [self._workers.server("local", lambda: self._batched(method, round_))]
             if self.progress:
                 self.progress(Event("rounds", round_.number + 1, method.rounds))
         else:
-            shares = self._workers.each(round_.title, round_.clients, partial(self._alone, round_), _Share)
+            shares = self._workers.each(round_.title, round_.clients, partial(self._one_client, round_), _Share)
         for name in round_.clients:
             round_.deliveries.delivered(name, round_.deliveries.packet(name, round_.broadcast))
         self.staged = dict(self.memories)
@@ -150,13 +152,13 @@ class InProcess(Transport):
             if share.total is not None:
                 yield Contribution(share.total, share.bytes, share.kept)
 
-    def _alone(self, round_: Round, share: _Share, name: str) -> None:
+    def _one_client(self, round_: Round, share: _Share, name: str) -> None:
         with stopwatch.phase("local"):
             data = self._load(name)
             upload = round_.method.local(data, round_.broadcast)
         share.add(data, upload, round_.keep)
 
-    def _together(self, method: Batched, round_: Round) -> _Share:
+    def _batched(self, method: Batched, round_: Round) -> _Share:
         share, cohort = _Share(), [self._load(name) for name in round_.clients]
         for data, upload in zip(cohort, method.local_many(cohort, round_.broadcast), strict=True):
             share.add(data, upload, round_.keep)
@@ -191,7 +193,7 @@ class InProcess(Transport):
 
 
 def on_device(samples: Samples, device: str) -> Samples:
-    """The samples where the work is done."""
+    """The samples on the given device."""
     if device == "cpu":
         return samples
     return Samples(arrays.to_device(samples.inputs, device), arrays.to_device(samples.targets, device))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gramfold import evaluation, report
 from gramfold.engines import saved
+from gramfold.engines.by_name import ByName
 from gramfold.engines.folded import Run
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import Calibration, Evaluation, Scored
@@ -28,7 +29,7 @@ ByClient = Mapping[str, tuple[Array, Array]]
 
 @dataclass(frozen=True)
 class ClientResult:
-    """One client: its sizes, how its final model does on its own test split, and what it sent and received."""
+    """One client: its sizes, its final model's score on its own test split, and the bytes it sent and received."""
 
     name: str
     train: int
@@ -74,19 +75,21 @@ class Result:
     global_head: Head | None
     seconds: Mapping[str, float]
     run: Run
-    """What it takes to go on: see `join` and `update`."""
+    """What `join` and `update` need."""
     chosen: Mapping[str, Any] = field(default_factory=dict)
     """What the server selected."""
     history: Sequence[Mapping[str, Any]] = ()
-    """After each round: seconds and bytes so far, and the clients' mean test accuracy where it was asked for."""
+    """After each round: seconds and bytes so far, and the clients' mean test accuracy (or RMSE) where it was evaluated."""
 
     @property
     def classification(self) -> bool:
         return self.run.task.labels is not None
 
     def join(self, X: Array, y: Array, name: str = "newcomer", device: str = "cpu") -> Head:
-        """A head for a client that comes after the round: from what everybody was told and its own samples."""
-        train = Samples(*(arrays.to_device(part, device) for part in (X, self.run.task.encode(name, y))))
+        """A head for a client that joins after the last round, from the final broadcast and its own samples."""
+        train = Samples(*(arrays.to_device(part, device) for part in self.run.task.admit(name, X, y)))
+        if not train.n:
+            raise GramfoldError(f"client {name!r} has no samples to learn from")
         return self.run.method.personalize(ClientData(name, train), self.run.broadcast)
 
     def evaluate(self, X: Array, y: Array, client: str | None = None) -> Evaluation:
@@ -147,12 +150,12 @@ class Result:
             scored = evaluation.score_head(head, test)
             heads[client.name] = head
             clients[client.name] = ClientResult(client.name, train.n, scored, shared, 0, sent, head.chosen)
-        return replace(self, clients=clients, heads=heads, seconds={"personalize": time.perf_counter() - begun})
+        return replace(self, clients=ByName(clients), heads=ByName(heads), seconds={"personalize": time.perf_counter() - begun})
 
     def _of(self, run: Run) -> "Result":
         """The result of another run of the same method, before any client has made its head."""
         head, chosen = run.method.global_head(run.broadcast), run.method.chosen(run.broadcast)
-        return replace(self, clients={}, heads={}, global_head=head, seconds={}, run=run, chosen=chosen, history=())
+        return replace(self, clients=ByName(), heads=ByName(), global_head=head, seconds={}, run=run, chosen=chosen, history=())
 
     # --- on disk ---
 
@@ -173,8 +176,8 @@ class Result:
             method=run.method.name,
             parameters=found.given,
             rounds=run.method.rounds,
-            clients={client["name"]: ClientResult.from_dict(client) for client in found.clients},
-            heads=heads,
+            clients=ByName({client["name"]: ClientResult.from_dict(client) for client in found.clients}),
+            heads=ByName(heads),
             global_head=shared,
             seconds=found.seconds,
             run=run,
@@ -220,47 +223,82 @@ class Result:
     def _tested(self) -> Sequence[ClientResult]:
         return [client for client in self.clients.values() if client.test]
 
-    def _figures(self) -> tuple[list[float], list[int]]:
-        tested = self._tested()
-        values = [client.accuracy if self.classification else client.rmse for client in tested]
-        return [value for value in values if value is not None], [client.test for client in tested]
+    # --- accuracies: None for regression ---
 
     @property
     def mean_accuracy(self) -> float | None:
-        """Unweighted over the clients that have test samples (for regression: the mean RMSE)."""
-        return evaluation.mean(self._figures()[0])
+        """Unweighted mean over the clients that have test samples."""
+        return evaluation.mean(self._accuracies())
 
     @property
     def weighted_accuracy(self) -> float | None:
-        """The same, each client weighted by its test samples."""
-        return evaluation.weighted_mean(*self._figures())
+        """The mean over clients, each weighted by its test samples."""
+        return evaluation.weighted_mean(self._accuracies(), self._test_sizes()) if self.classification else None
 
     @property
     def worst_decile_accuracy(self) -> float | None:
-        values = self._figures()[0]
-        if self.classification:
-            return evaluation.worst_decile(values)
-        worst = evaluation.worst_decile([-value for value in values])
-        return None if worst is None else -worst
+        """The mean over the worst tenth of the clients."""
+        return evaluation.worst_decile(self._accuracies())
 
     @property
     def global_accuracy(self) -> float | None:
-        """The shared model on everybody's test samples together."""
+        """The shared model on the pooled test samples of all clients."""
+        pooled = self._pooled_score()
+        return pooled.accuracy if pooled is not None and self.classification else None
+
+    # --- root mean squared errors: None for classification ---
+
+    @property
+    def mean_rmse(self) -> float | None:
+        """Unweighted mean over the clients that have test samples."""
+        return evaluation.mean(self._rmses())
+
+    @property
+    def weighted_rmse(self) -> float | None:
+        """The mean over clients, each weighted by its test samples."""
+        return None if self.classification else evaluation.weighted_mean(self._rmses(), self._test_sizes())
+
+    @property
+    def worst_decile_rmse(self) -> float | None:
+        """The mean over the worst tenth of the clients, those with the largest errors."""
+        worst = evaluation.worst_decile([-value for value in self._rmses()])
+        return None if worst is None else -worst
+
+    @property
+    def global_rmse(self) -> float | None:
+        """The shared model on the pooled test samples of all clients."""
+        pooled = self._pooled_score()
+        return None if pooled is None or self.classification else pooled.rmse
+
+    def _accuracies(self) -> list[float]:
+        values = [client.accuracy for client in self._tested() if self.classification]
+        return [value for value in values if value is not None]
+
+    def _rmses(self) -> list[float]:
+        values = [client.rmse for client in self._tested() if not self.classification]
+        return [value for value in values if value is not None]
+
+    def _test_sizes(self) -> list[int]:
+        return [client.test for client in self._tested()]
+
+    def _pooled_score(self) -> Scored | None:
+        """The shared model on the test samples of all clients; None where there is no shared model."""
         shared = [client.shared for client in self._tested() if client.shared is not None]
         if not shared:
             return None
-        pooled = Scored(sum(s.n for s in shared), sum(s.right for s in shared), sum(s.squared_error for s in shared))
-        return pooled.accuracy if self.classification else pooled.rmse
+        return Scored(sum(s.n for s in shared), sum(s.right for s in shared), sum(s.squared_error for s in shared))
+
+    # --- other figures ---
 
     @property
     def calibration_error(self) -> float | None:
-        """Expected calibration error over everybody's test samples; None for a method whose scores are not probabilities."""
+        """Expected calibration error over the pooled test samples; None for a method whose scores are not probabilities."""
         parts = [client.scored.calibration for client in self._tested() if client.scored.calibration is not None]
         return sum(parts, Calibration()).expected_error if parts else None
 
     @property
-    def left_out_accuracy(self) -> float | None:
-        """The mean over clients of the accuracy each could estimate beforehand, by leave-one-out on its training samples."""
+    def leave_one_out_accuracy(self) -> float | None:
+        """The mean over clients of the accuracy that each estimates by leave-one-out, from its training samples alone."""
         known = [client.chosen.get("leave_one_out_accuracy") for client in self._tested()]
         return evaluation.mean([value for value in known if value is not None])
 
@@ -273,25 +311,36 @@ class Result:
         return sum(client.downlink_bytes for client in self.clients.values())
 
     def with_final_figures(self) -> "Result":
-        """The same with its last round booked in full: after it come the final broadcast and the final models."""
+        """The same with its last round complete: the bytes of the final broadcast, and the figures of the final models."""
         if not self.history:
             return self
-        final = {"mean_accuracy": self.mean_accuracy, "downlink_bytes": self.downlink_bytes}
+        mean = {"mean_accuracy": self.mean_accuracy} if self.classification else {"mean_rmse": self.mean_rmse}
+        final = {**mean, "downlink_bytes": self.downlink_bytes}
         return replace(self, history=[*self.history[:-1], {**self.history[-1], **final}])
 
     def to_dict(self) -> dict[str, Any]:
         """The method's entry in result.json."""
-        figure = "accuracy" if self.classification else "rmse"
+        if self.classification:
+            means = {
+                "mean_accuracy": self.mean_accuracy,
+                "weighted_accuracy": self.weighted_accuracy,
+                "worst_decile_accuracy": self.worst_decile_accuracy,
+                "global_accuracy": self.global_accuracy,
+            }
+        else:
+            means = {
+                "mean_rmse": self.mean_rmse,
+                "weighted_rmse": self.weighted_rmse,
+                "worst_decile_rmse": self.worst_decile_rmse,
+                "global_rmse": self.global_rmse,
+            }
         return {
             "name": self.method,
             "parameters": dict(self.parameters),
             "chosen": dict(self.chosen),
             "rounds": self.rounds,
-            f"mean_{figure}": self.mean_accuracy,
-            f"weighted_{figure}": self.weighted_accuracy,
-            f"worst_decile_{figure}": self.worst_decile_accuracy,
-            f"global_{figure}": self.global_accuracy,
-            "leave_one_out_accuracy": self.left_out_accuracy,
+            **means,
+            "leave_one_out_accuracy": self.leave_one_out_accuracy,
             "calibration_error": self.calibration_error,
             "uplink_bytes": self.uplink_bytes,
             "downlink_bytes": self.downlink_bytes,
@@ -302,7 +351,7 @@ class Result:
                     "name": client.name,
                     "train": client.train,
                     "test": client.test,
-                    figure: client.accuracy if self.classification else client.rmse,
+                    **({"accuracy": client.accuracy} if self.classification else {"rmse": client.rmse}),
                     "uplink_bytes": client.uplink_bytes,
                     "downlink_bytes": client.downlink_bytes,
                     "chosen": dict(client.chosen),

@@ -1,4 +1,4 @@
-"""What carries a run to its clients: in this process, on a network, on a cluster. The driver does not know the difference."""
+"""How a run reaches its clients: in this process, over a network, on a cluster. The driver does not depend on which."""
 
 import math
 import time
@@ -21,14 +21,14 @@ Memories = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Round:
-    """What is asked of clients in a round: their uploads."""
+    """A round's request to clients: their uploads."""
 
     method: Method
     number: int
     clients: Sequence[str]
     broadcast: Record
     keep: bool
-    """Whether the server needs each of these uploads again."""
+    """Whether the server must keep each client's upload for its reply."""
     deliveries: Deliveries
 
     @property
@@ -38,35 +38,35 @@ class Round:
 
 @dataclass
 class Contribution:
-    """What one client sent, or several, added up already where a transport can do that best."""
+    """The upload of one client, or the sum of several where the transport adds them up itself."""
 
     upload: Any
     bytes: Mapping[str, int]
-    """What each of them sent, by name."""
+    """Bytes sent, by client."""
     kept: Mapping[str, Any] = field(default_factory=dict)
-    """The uploads apart, where the round keeps them."""
+    """The individual uploads, where the round keeps them."""
 
 
 @dataclass(frozen=True)
 class Final:
-    """What is asked of clients at the end: their heads."""
+    """The final request to clients: their heads."""
 
     method: Method
     clients: Sequence[str]
     broadcast: Record
     reply: Callable[[str], Record]
-    """What a client is sent."""
+    """The record that a client is sent."""
     contributed: Collection[str]
     """The clients whose samples are in the last sum."""
     shared: Head | None
-    """The shared head, to be tested beside each client's own."""
+    """The shared head, tested alongside each client's own."""
     keep_heads: bool
     deliveries: Deliveries
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A client's figures; and its head, where that comes here and is to be kept."""
+    """A client's figures, and its head if the transport returns it and it is to be kept."""
 
     name: str
     train: int
@@ -79,7 +79,7 @@ class Finished:
 
 
 class Fold:
-    """The sum of a round's uploads, and who is in it."""
+    """The sum of a round's uploads, and the clients that contributed to it."""
 
     def __init__(self) -> None:
         self.total: Any = None
@@ -96,12 +96,12 @@ class Fold:
         self.contributed |= contribution.bytes.keys()
 
     def take_total(self) -> Any:
-        """The sum, which is not held here any longer: a solver may want its memory."""
+        """The sum, released here so that a solver can reuse its memory."""
         total, self.total = self.total, None
         return total.settle()
 
     def upload_of(self, client: str) -> Any:
-        """A client's upload again, for methods that keep them."""
+        """A client's upload, for methods that keep them."""
         return self._kept[client]
 
 
@@ -115,14 +115,14 @@ class Transport(ABC):
         self.memories: Memories = {}
         """What each client remembers, where clients live in this process."""
         self.staged: Memories = {}
-        """The same after the round that is under way: it holds once the round is over."""
+        """The memories after the current round; they take effect when it is over."""
 
     @abstractmethod
     def clients(self) -> Sequence[str]:
-        """Who can be asked now."""
+        """The clients that are available now."""
 
     def prepare(self, number: int) -> None:  # noqa: B027
-        """A round is about to begin: who is there may change."""
+        """Called before a round: the set of available clients may change."""
 
     def fold(self, round_: Round) -> Fold:
         """Where the uploads of a round are added up."""
@@ -130,21 +130,21 @@ class Transport(ABC):
 
     @abstractmethod
     def uploads(self, round_: Round) -> Iterator[Contribution]:
-        """Ask for uploads, and yield them as they come; each is handled before the next is asked for."""
+        """Request uploads and yield them as they arrive; each is handled before the next is fetched."""
 
     def exclude(self, client: str, reason: str) -> None:
-        """Go on without a client whose upload cannot be used. Where clients are trusted, that is the end."""
+        """Exclude a client whose upload is invalid. With trusted clients this is a bug."""
         raise AssertionError(f"{client}: {reason}")
 
     trusted: bool = True
-    """Whether uploads come from this very process, and need no check."""
+    """Whether uploads come from this process and need no validation."""
 
     @abstractmethod
     def heads(self, final: Final) -> Iterator[Finished]:
-        """Have every client make its head, and yield its figures."""
+        """Have every client compute its head, and yield its figures."""
 
     def at_server(self, phase: str, work: Callable[[], Out], size: float = math.inf) -> Out:
-        """Do one thing here, timed; `size` is that of its matrices."""
+        """Run and time work at the server; `size` is the dimension of its matrices."""
         begun = time.perf_counter()
         out = work()
         self.seconds[phase] += time.perf_counter() - begun

@@ -1,6 +1,6 @@
-"""Many small problems at once: one BLAS thread per client, clients side by side.
+"""Many small problems in parallel: one BLAS thread per client, clients side by side.
 
-Threads inside one small solve cost more than they bring: 100 heads took 24 s with threaded BLAS and 2 s this way.
+Threads inside one small solve cost more than they gain: 100 heads took 24 s with threaded BLAS and 2 s this way.
 """
 
 import math
@@ -19,8 +19,8 @@ from gramfold.stopwatch import Stopwatch
 
 Item = TypeVar("Item")
 State = TypeVar("State")
-SMALL = 512
-"""Solves below this size take milliseconds on one thread; on a busy machine two wait for each other a hundred times as long."""
+SMALL_SYSTEM = 512
+"""Solves below this size take milliseconds on one thread; on a busy machine two threads can take a hundred times as long."""
 
 
 def cpu_count() -> int:
@@ -72,15 +72,15 @@ class Workers:
                 try:
                     states = list(pool.map(share, range(count)))
                 except BaseException:
-                    stop.set()  # Ctrl-C reaches this thread only: let the others end with the item they are at
+                    stop.set()  # Ctrl-C reaches this thread only: let the others finish their current item
                     raise
         self._book(watch, time.perf_counter() - begun)
         return states
 
     def server(self, phase: str, work: Callable[[], State], size: float = math.inf) -> State:
-        """Do one thing, timed: with all BLAS threads, or with one where its matrices are of a small size."""
+        """Run and time work at the server: with all BLAS threads, or with one where its matrices are small."""
         watch, begun = Stopwatch(), time.perf_counter()
-        narrow = threads.limit(1) if size < SMALL else nullcontext()
+        narrow = threads.limit(1) if size < SMALL_SYSTEM else nullcontext()
         with narrow, stopwatch.on(watch), stopwatch.phase(phase):
             out = work()
         self._book(watch, time.perf_counter() - begun)

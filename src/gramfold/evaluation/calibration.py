@@ -9,7 +9,7 @@ BINS = 15
 
 @dataclass
 class Calibration:
-    """Per bin of confidence: how many samples, their summed confidence, and how many were right.
+    """Per bin of confidence: how many samples, their summed confidence, and how many were correct.
 
     >>> sure_and_right = Calibration.of(np.array([[1.0, 0.0]]), np.array([0]))
     >>> sure_and_wrong = Calibration.of(np.array([[1.0, 0.0]]), np.array([1]))

@@ -1,4 +1,4 @@
-"""Accuracy of one head on one test split, and how clients' figures are summed up."""
+"""The score of one head on one test split, and summaries over clients."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,16 +9,16 @@ import numpy as np
 from gramfold.errors import GramfoldError
 from gramfold.evaluation.calibration import BINS, Calibration
 from gramfold.federation import Samples
-from gramfold.heads import Head, softmax
+from gramfold.heads import Head
 from gramfold.numerics.arrays import to_numpy
 
 MAX_SAMPLES = 2**53
-"""More samples than anybody has, and the last whole number that a float is sure of."""
+"""A bound on plausible sample counts: the largest integer up to which float64 is exact."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A head on n samples: for classes how many were right, for regression the summed squared error."""
+    """A head on n samples: correct predictions for classification, summed squared error for regression."""
 
     n: int
     right: int = 0
@@ -31,16 +31,16 @@ class Scored:
         return {"n": self.n, "right": self.right, "squared_error": self.squared_error, "calibration": bins}
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> "Scored":
-        """What `to_dict` gave, checked."""
-        bins, calibration = told["calibration"], None
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Scored":
+        """The inverse of `to_dict`, validated."""
+        bins, calibration = fields["calibration"], None
         if bins is not None:
             calibration = Calibration(**{key: np.array(part, float) for key, part in bins.items()})
             if any(part.shape != (BINS,) or not np.isfinite(part).all() for part in vars(calibration).values()):
                 raise GramfoldError(f"a calibration has {BINS} bins of finite numbers")
-        scored = cls(int(told["n"]), int(told["right"]), float(told["squared_error"]), calibration)
+        scored = cls(int(fields["n"]), int(fields["right"]), float(fields["squared_error"]), calibration)
         if not (0 <= scored.right <= scored.n < MAX_SAMPLES and 0 <= scored.squared_error < np.inf):
-            raise GramfoldError(f"{scored.right} right of {scored.n} samples, squared error {scored.squared_error:g}: cannot be")
+            raise GramfoldError(f"{scored.right} right of {scored.n} samples, squared error {scored.squared_error:g}: impossible")
         return scored
 
     @property
@@ -71,13 +71,13 @@ class Evaluation:
 
 
 def score_head(head: Head, samples: Samples) -> Scored:
-    """How a head does on samples."""
+    """The score of a head on samples."""
     if not samples.n:
         return Scored(0)
     scores, targets = to_numpy(head.scores(samples.inputs)), to_numpy(samples.targets)
     if head.labels is None:
         return Scored(samples.n, squared_error=float(((scores - targets) ** 2).sum()))
-    calibration = Calibration.of(softmax(scores), targets) if head.probabilistic else None
+    calibration = Calibration.of(head.probabilities(scores), targets) if head.probabilistic else None
     return Scored(samples.n, int((scores.argmax(1) == targets).sum()), calibration=calibration)
 
 

@@ -1,14 +1,15 @@
-"""Maps after the backbone, drawn from a seed and identical everywhere."""
+"""Maps after the backbone: drawn from a seed and identical everywhere, or learned and the same for all clients."""
 
-from gramfold.features.base import DrawnMap, FeatureMap, Map, draw, draw_described
-from gramfold.features.deep import DeepMap, layer_names, restore
+from gramfold.features.base import DrawnMap, FeatureMap, Map, draw, draw_described, fingerprint_of
+from gramfold.features.deep import DeepMap, layer_names
 from gramfold.features.maps import ACTIVATIONS, Bias, Fourier, Linear, Normalize, Nystroem, Projection
+from gramfold.features.registry import restore
 from gramfold.features.stack import Chain, Concat, parse
 from gramfold.wire.record import RESTORE
 
-RESTORE["map"] = lambda description, arrays, fingerprint: restore(description, arrays)
+RESTORE["map"] = restore
 
 __all__ = [
     "ACTIVATIONS", "Bias", "Chain", "Concat", "DeepMap", "DrawnMap", "FeatureMap", "Fourier", "Linear", "Map", "Normalize",
-    "Nystroem", "Projection", "draw", "draw_described", "layer_names", "parse", "restore",
+    "Nystroem", "Projection", "draw", "draw_described", "fingerprint_of", "layer_names", "parse", "restore",
 ]  # fmt: skip

@@ -58,27 +58,54 @@ class FeatureMap(ABC):
 class Map(Protocol):
     """A map ready for use: drawn from a seed alone, or holding arrays that were learned."""
 
+    kind: ClassVar[str]
+    """Its name in the registry, and `description["kind"]`."""
     inputs: int
     dim: int
-    fingerprint: str
     description: dict[str, Any]
 
     @property
-    def arrays(self) -> Mapping[str, Array]: ...
-    def __call__(self, inputs: Array) -> Array: ...
+    def arrays(self) -> Mapping[str, Array]:
+        """What was learned."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for maps that are the same: moments under different ones do not add. It covers description and arrays."""
+
+    def __call__(self, inputs: Array) -> Array:
+        """float64 features (n x dim)."""
+
+
+def fingerprint_of(described: Mapping[str, Any], learned: Mapping[str, Array]) -> str:
+    """A hash of a description and of the numbers of all learned arrays."""
+    digest = hashlib.sha256(json.dumps(dict(described), sort_keys=True).encode())
+    for name in sorted(learned):
+        numbers = np.asarray(arrays.to_numpy(learned[name]), dtype="<f8", order="C")
+        digest.update(json.dumps([name, numbers.shape]).encode())
+        digest.update(numbers.data if numbers.size else b"")
+    return digest.hexdigest()[:16]
 
 
 class DrawnMap:
-    """A map ready for use: callable on rows, with its output size, its description and the fingerprint of that."""
+    """A map ready for use: callable on rows, with its output size, its description and the fingerprint of that.
+
+    `description` is {"kind": "drawn", "map": a feature map's description, "inputs": number, "seed": number, "name": text}.
+    """
+
+    kind: ClassVar[str] = "drawn"
 
     def __init__(self, description: Mapping[str, Any]) -> None:
-        self.description = dict(description)
+        self.description = {"kind": self.kind, **description}
         spec = FeatureMap.from_description(self.description["map"])
         self.inputs: int = self.description["inputs"]
         self.dim = spec.width(self.inputs)
-        canonical = json.dumps(self.description, sort_keys=True)
-        self.fingerprint = hashlib.sha256(canonical.encode()).hexdigest()[:16]
+        drawn_from = {key: value for key, value in self.description.items() if key != "kind"}
+        self.fingerprint = fingerprint_of(drawn_from, {})
         self._function = spec.function(self.inputs, self.description["seed"], self.description["name"])
+
+    @classmethod
+    def restore(cls, description: Mapping[str, Any], arrays: Mapping[str, Array], fingerprint: str | None) -> "DrawnMap":
+        return draw_described(description)
 
     @property
     def arrays(self) -> Mapping[str, Array]:
@@ -97,6 +124,9 @@ class DrawnMap:
         if inputs.ndim != 2 or inputs.shape[1] != self.inputs:
             raise GramfoldError(f"expected rows of {self.inputs} numbers, got an array of shape {tuple(inputs.shape)}")
         with stopwatch.phase("features"):
+            if arrays.is_sparse(inputs):  # dense a block at a time: the rows may be far wider than the features
+                blocks = arrays.blocks(inputs.shape[0], self.inputs) or [slice(0, 0)]
+                return arrays.concatenate([self._function(arrays.float64(inputs[block])) for block in blocks])
             return self._function(arrays.float64(inputs))
 
 
@@ -106,8 +136,8 @@ def draw(spec: FeatureMap, inputs: int, seed: int, name: str = "features") -> Dr
 
 
 def draw_described(description: Mapping[str, Any]) -> DrawnMap:
-    """The map that a DrawnMap's `description` tells of."""
-    return _draw_canonical(json.dumps(dict(description), sort_keys=True))
+    """The map with a DrawnMap's `description`."""
+    return _draw_canonical(json.dumps({"kind": DrawnMap.kind, **description}, sort_keys=True))
 
 
 @functools.lru_cache(maxsize=16)  # heads by the hundred share one map; its matrices are drawn once
@@ -117,12 +147,10 @@ def _draw_canonical(canonical: str) -> DrawnMap:
 
 def constant(matrix: np.ndarray) -> Function:
     """A function that gives the matrix as an array of its argument's kind, moved there once."""
-    moved: dict[str, Array] = {}
+    moved: dict[str | None, Array] = {None: matrix}
 
     def on(other: Array) -> Array:
-        if not arrays.is_torch(other):
-            return matrix
-        device = str(other.device)
+        device = arrays.device_of(other)
         if device not in moved:
             moved[device] = arrays.like(matrix, other)
         return moved[device]

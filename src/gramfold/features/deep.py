@@ -4,15 +4,13 @@ The B are drawn from the seed; A and W were solved for and travel with the map. 
 """
 
 import functools
-import hashlib
-import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from gramfold import stopwatch
 from gramfold.errors import GramfoldError
-from gramfold.features.base import DrawnMap, Function, Map, constant, draw_described
+from gramfold.features.base import DrawnMap, Function, constant, draw_described, fingerprint_of
 from gramfold.features.maps import ACTIVATIONS
 from gramfold.numerics import seeds
 from gramfold.numerics.arrays import Array, like
@@ -21,12 +19,14 @@ from gramfold.numerics.arrays import Array, like
 class DeepMap:
     """Callable on rows: the drawn base, then one residual step for each layer.
 
-    `description` is {"base": a drawn map's description, "activation": a name}; the arrays are "inner.0" (A_0), "outer.0" (W_0),
-    "inner.1", ..., all dim x outputs.
+    `description` is {"kind": "deep", "base": a drawn map's description, "activation": a name}; the arrays are "inner.0" (A_0),
+    "outer.0" (W_0), "inner.1", ..., all dim x outputs. A `fingerprint` that is given is trusted.
     """
 
-    def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array]) -> None:
-        self.description = dict(description)
+    kind: ClassVar[str] = "deep"
+
+    def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array], fingerprint: str | None = None) -> None:
+        self.description = {"kind": self.kind, **description}
         self.base = draw_described(self.description["base"])
         self.inputs, self.dim = self.base.inputs, self.base.dim
         self.layers = len(layers) // 2
@@ -38,8 +38,15 @@ class DeepMap:
         shapes = {tuple(array.shape) for array in self.arrays.values()}
         if len(shapes) > 1 or any(len(shape) != 2 or shape[0] != self.dim for shape in shapes):
             raise GramfoldError(f"the layers of a deep map must be {self.dim} x outputs")
-        canonical = json.dumps([self.description, self.layers], sort_keys=True)
-        self.fingerprint = hashlib.sha256(canonical.encode()).hexdigest()[:16]
+        self._fingerprint = fingerprint
+
+    @classmethod
+    def restore(cls, description: Mapping[str, Any], arrays: Mapping[str, Array], fingerprint: str | None) -> "DeepMap":
+        return cls(description, arrays, fingerprint)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        return self._fingerprint or fingerprint_of(self.description, self.arrays)
 
     def __repr__(self) -> str:
         return f"DeepMap({self.inputs} -> {self.dim}, {self.layers} layers)"
@@ -84,12 +91,3 @@ def layer_names(layer: int) -> tuple[str, str]:
 @functools.lru_cache(maxsize=64)
 def _drawn(seed: int, dim: int, layer: int) -> Function:
     return constant(seeds.frozen(seed, f"deep/{layer}").standard_normal((dim, dim)) / math.sqrt(dim))
-
-
-def restore(description: Mapping[str, Any], arrays: Mapping[str, Array]) -> Map:
-    """The map that a description and its arrays tell of."""
-    if "network" in description:
-        from gramfold.convolution.network import ConvolutionMap
-
-        return ConvolutionMap(description, arrays)
-    return DeepMap(description, arrays) if "base" in description else draw_described(description)

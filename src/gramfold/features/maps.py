@@ -49,7 +49,7 @@ class Normalize(FeatureMap):
                 return rows
             squares = arrays.row_squares(rows)
             if not (float(squares.min()) > 1e-200 and float(squares.max()) < 1e200):  # squares that overflow or vanish
-                largest = abs(rows).max(1) if not arrays.is_torch(rows) else abs(rows).amax(1)
+                largest = arrays.row_max(abs(rows))
                 rows = rows / (largest + (largest == 0))[:, None]
                 squares = arrays.row_squares(rows)
             return rows * ((inputs / (squares + (squares == 0))) ** 0.5)[:, None]  # an all-zero sample stays zero
@@ -57,27 +57,15 @@ class Normalize(FeatureMap):
         return normalize
 
 
-def _torch_or_numpy(name: str, on_numpy: Function) -> Function:
-    def activation(x: Array) -> Array:
-        if arrays.is_torch(x):
-            from torch.nn import functional
-
-            on_torch: Function = getattr(functional, name)
-            return on_torch(x)
-        return on_numpy(x)
-
-    return activation
-
-
 ACTIVATIONS: dict[str, Function] = {
     "identity": lambda x: x,
-    "relu": _torch_or_numpy("relu", lambda x: np.maximum(x, 0)),
-    "hardswish": _torch_or_numpy("hardswish", lambda x: x * np.clip(x + 3, 0, 6) / 6),
-    "tanh": _torch_or_numpy("tanh", np.tanh),
-    "sigmoid": _torch_or_numpy("sigmoid", expit),
-    "gelu": _torch_or_numpy("gelu", lambda x: x * 0.5 * (1 + erf(x / math.sqrt(2)))),
-    "leakyrelu": _torch_or_numpy("leaky_relu", lambda x: np.where(x >= 0, x, 0.01 * x)),
-    "softshrink": _torch_or_numpy("softshrink", lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.5, 0)),
+    "relu": arrays.activation("relu", lambda x: np.maximum(x, 0)),
+    "hardswish": arrays.activation("hardswish", lambda x: x * np.clip(x + 3, 0, 6) / 6),
+    "tanh": arrays.activation("tanh", np.tanh),
+    "sigmoid": arrays.activation("sigmoid", expit),
+    "gelu": arrays.activation("gelu", lambda x: x * 0.5 * (1 + erf(x / math.sqrt(2)))),
+    "leakyrelu": arrays.activation("leaky_relu", lambda x: np.where(x >= 0, x, 0.01 * x)),
+    "softshrink": arrays.activation("softshrink", lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.5, 0)),
 }
 """The eight of APFL's study, with torch's definitions."""
 
@@ -126,9 +114,7 @@ class Fourier(FeatureMap):
         def cosine(rows: Array) -> Array:
             angles = rows @ frequencies(rows)
             angles += phases(rows)
-            if arrays.is_torch(angles):
-                return angles.cos_()
-            return np.cos(angles, out=angles)
+            return arrays.cos_inplace(angles)
 
         return cosine
 
@@ -170,8 +156,7 @@ class Nystroem(FeatureMap):
         def similarity(rows: Array) -> Array:
             points = landmarks(rows)
             distance = (rows**2).sum(1)[:, None] + (points**2).sum(1)[None, :] - 2 * rows @ points.T
-            exponent = (-self.gamma / inputs) * (distance * (distance > 0))
-            return exponent.exp() if arrays.is_torch(rows) else np.exp(exponent)
+            return arrays.exp((-self.gamma / inputs) * (distance * (distance > 0)))
 
         values, vectors = np.linalg.eigh(similarity(self.landmarks))
         root = (vectors * np.maximum(values, 1e-12 * values.max()) ** -0.5) @ vectors.T

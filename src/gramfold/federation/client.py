@@ -1,4 +1,4 @@
-"""A client: a name and a way to its data, which is only loaded when it is worked on."""
+"""A client: a name and a way to load its data, which is loaded only when needed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,18 +7,19 @@ from typing import NamedTuple
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.numerics.arrays import Array, to_numpy
+from gramfold.numerics import inputs
+from gramfold.numerics.arrays import Array
 
 
 class Samples(NamedTuple):
-    """Inputs (n x d features, or images) and targets: class codes, or continuous values (n x outputs)."""
+    """Inputs (n x d features, perhaps sparse, or images) and targets: class codes, or continuous values (n x outputs)."""
 
     inputs: Array
     targets: Array
 
     @property
     def n(self) -> int:
-        return len(self.inputs)
+        return int(self.inputs.shape[0])
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Client:
 
 @dataclass(frozen=True)
 class Task:
-    """What everybody agrees on before the first round."""
+    """What all clients agree on before the first round."""
 
     inputs: int
     """Numbers per sample."""
@@ -51,15 +52,30 @@ class Task:
 
     def encode(self, name: str, y: Array) -> np.ndarray:
         """Targets as methods see them: class codes, or rows of values. `name` is whose they are."""
-        y = to_numpy(y)
+        whose = f"client {name!r}"
         if self.labels is None:
-            if not np.isfinite(y).all():
-                raise GramfoldError(f"client {name!r} has targets that are NaN or infinite; remove them")
-            return np.reshape(y.astype(np.float64), (len(y), self.outputs))
-        y = y.astype(str) if y.dtype.kind == "S" else y
+            return inputs.values(y, len(y), self.outputs, whose)
+        found = inputs.labels(y, len(y), whose).tolist()
         known = {label: code for code, label in enumerate(self.labels)}
-        try:
-            return np.array([known[label] for label in y.tolist()], dtype=np.int64)
-        except KeyError as error:
-            wrong = error.args[0]
-            raise GramfoldError(f"client {name!r} has label {wrong!r}, which is not among the {self.outputs} classes") from None
+        unknown = next((i for i, label in enumerate(found) if label not in known), None)
+        if unknown is not None:
+            sample = f"{whose} has label {found[unknown]!r} (sample {unknown})"
+            raise GramfoldError(f"{sample}, which is not among the {self.outputs} classes: {_in_short(self.labels)}")
+        return np.array([known[label] for label in found], dtype=np.int64)
+
+    def admit(self, name: str, X: Array, y: Array) -> Samples:
+        """A client's samples as methods see them, checked: finite, of this task's shape, every label known."""
+        whose = f"client {name!r}"
+        X = inputs.samples(X, whose)
+        n, shape = X.shape[0], tuple(X.shape[1:])
+        if n != len(y):
+            raise GramfoldError(f"{whose} has {n} samples but {len(y)} targets")
+        if int(np.prod(shape)) != self.inputs:
+            raise GramfoldError(f"{whose} has {int(np.prod(shape))} numbers per sample, the others {self.inputs}")
+        if shape != (self.shape or (self.inputs,)):
+            raise GramfoldError(f"{whose} has samples of shape {shape}, the others {self.shape or (self.inputs,)}; reshape them")
+        return Samples(X, self.encode(name, y))
+
+
+def _in_short(labels: tuple[int | str, ...]) -> str:
+    return ", ".join(map(str, labels if len(labels) <= 10 else (*labels[:8], "...", labels[-1])))

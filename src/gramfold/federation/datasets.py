@@ -8,14 +8,17 @@ from pathlib import Path
 import numpy as np
 
 from gramfold.errors import GramfoldError
+from gramfold.numerics import inputs as check
+from gramfold.numerics.arrays import Array
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Inputs and targets, with what a file may add: which rows are for training, and whose they are."""
+    """Inputs and targets; optionally, which rows are for training and which client each belongs to."""
 
     name: str
-    inputs: np.ndarray
+    inputs: Array
+    """Features (n x d, perhaps sparse), or images (n x H x W x channels); n x H x W are grey ones."""
     targets: np.ndarray
     """Class codes (n), or continuous values (n x outputs) where `labels` is None."""
     labels: tuple[int | str, ...] | None
@@ -25,50 +28,23 @@ class Dataset:
     """False for one site's share, which may hold a single class."""
 
     def __post_init__(self) -> None:
-        n = len(self.inputs)
+        object.__setattr__(self, "inputs", check.samples(self.inputs, self.name))
+        n = self.inputs.shape[0]
         targets = self.targets[..., 0] if self.labels is None else self.targets
         for what, array in (("labels", targets), ("train", self.train), ("client", self.client)):
             if array is not None and array.shape != (n,):
                 raise GramfoldError(f"{self.name}: `{what}` has shape {array.shape}, but there are {n} samples")
-        if self.inputs.ndim not in (2, 4):
-            raise GramfoldError(f"{self.name}: expected features (n x d) or images (n x H x W x 3), got {self.inputs.shape}")
         if self.whole and self.labels is not None and len(np.unique(self.targets)) < 2:
             raise GramfoldError(f"{self.name}: only one class in the labels; classification needs at least two")
-        require_finite(self.inputs, self.name)
 
     @property
     def codes(self) -> np.ndarray:
-        """Class codes; for regression everybody is of one class."""
+        """Class codes; for regression all samples share one code."""
         return self.targets if self.labels is not None else np.zeros(len(self.targets), dtype=np.int64)
 
     @property
     def outputs(self) -> int:
         return len(self.labels) if self.labels is not None else self.targets.shape[1]
-
-
-def require_finite(inputs: np.ndarray, where: str) -> None:
-    """Raise, naming the sample, if any value is NaN or infinite; looks at some thousand samples at a time."""
-    for start in range(0, len(inputs), 4096):
-        block = inputs[start : start + 4096]
-        if block.dtype.kind == "f" and not np.isfinite(block).all():
-            row = start + int(np.flatnonzero(~np.isfinite(block.reshape(len(block), -1)).all(1))[0])
-            raise GramfoldError(f"{where}: sample {row} has NaN or infinite values; remove or impute them")
-
-
-def encode(labels: np.ndarray, where: str) -> tuple[np.ndarray, tuple[int | str, ...]]:
-    """Class codes 0..C-1 and the labels they stand for, in sorted order."""
-    labels = np.asarray(labels)
-    if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.ravel()):
-        labels = labels.astype(str)
-    if labels.dtype.kind == "f":
-        if not np.isfinite(labels).all() or (labels != np.rint(labels)).any():
-            raise GramfoldError(f"{where}: labels must be class numbers or names, found fractions or NaN")
-        labels = labels.astype(np.int64)
-    if labels.dtype.kind not in "iubUS":
-        raise GramfoldError(f"{where}: labels must be class numbers or names, got dtype {labels.dtype}")
-    known, codes = np.unique(labels, return_inverse=True)
-    names = known.astype(str) if known.dtype.kind in "US" else known.astype(int)
-    return codes.reshape(labels.shape), tuple(names.tolist())
 
 
 def digits() -> Dataset:
@@ -86,32 +62,27 @@ def digits_as_images() -> Dataset:
 
 
 def load_npz(path: str | Path, whole: bool = True) -> Dataset:
-    """An .npz file: `features` (n x d) or `images` (n x H x W x 3, uint8), `labels` (n), and optionally `train` (n, bool),
-    `client` (n, names) and `classes` (C names, labels then being 0..C-1).
+    """An .npz file: `features` (n x d) or `images` (n x H x W x 3, or n x H x W for grey ones; bytes, or floats in [0, 1]),
+    `labels` (n), and optionally `train` (n, bool), `client` (n, names) and `classes` (C names, labels then being 0..C-1).
 
     With whole=False it is one site's share of the data, which may hold a single class and no test samples."""
     path = Path(path)
     if not path.is_file():
         raise GramfoldError(f"no such data file: {path}")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            content = {key: np.asarray(file[key]) for key in file.files}
-    except (ValueError, OSError, EOFError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
-        raise GramfoldError(f"{path} is not a readable .npz file: {error}") from None
-    if any(array.dtype.kind not in "fiubcUS" for array in content.values()):
-        raise GramfoldError(f"{path} is not a readable .npz file: it holds something else than numbers and names")
+    content = _arrays_in(path)
     name = path.name
     kinds = [key for key in ("features", "images") if key in content]
     if len(kinds) != 1 or "labels" not in content:
         raise GramfoldError(f"{name}: needs `labels` and either `features` or `images`; found {', '.join(content) or 'nothing'}")
     inputs = content[kinds[0]]
-    if inputs.ndim == 0 or inputs.dtype.kind not in "fiub":
-        raise GramfoldError(f"{name}: `{kinds[0]}` must be numbers, got dtype {inputs.dtype}")
+    if kinds[0] == "images" and inputs.ndim not in (3, 4):
+        raise GramfoldError(f"{name}: `images` must be n x H x W x channels, got shape {inputs.shape}; rows go under `features`")
+    if kinds[0] == "features" and inputs.ndim != 2:
+        raise GramfoldError(f"{name}: expected features (n x d), got shape {inputs.shape}; pictures go under `images`")
+    inputs = check.shaped(inputs, f"{name}: `{kinds[0]}`")
     if inputs.dtype == np.float16 or (inputs.dtype.kind in "iub" and kinds[0] == "features"):
         inputs = inputs.astype(np.float32)
-    if content["labels"].shape != (len(inputs),):
-        raise GramfoldError(f"{name}: `labels` has shape {content['labels'].shape}, but there are {len(inputs)} samples")
-    codes, labels = encode(content["labels"], name)
+    codes, labels = check.encode(check.labels(content["labels"], len(inputs), name))
     numbers: np.ndarray = np.asarray(labels)
     if numbers.dtype.kind == "i" and numbers.min(initial=0) < 0:
         raise GramfoldError(f"{name}: labels out of range: found {numbers.min()}, class numbers start at 0")
@@ -130,7 +101,28 @@ def load_npz(path: str | Path, whole: bool = True) -> Dataset:
         if whole and train.shape == (len(inputs),) and (train.all() or not train.any()):
             raise GramfoldError(f"{name}: `train` is the same for all samples; leave it out to split each client's data")
     client = content.get("client")
-    return Dataset(name, inputs, codes, labels, train, None if client is None else client.astype(str), whole)
+    owners = None if client is None else check.names(client, len(inputs), "client", name)
+    return Dataset(name, inputs, codes, labels, train, owners, whole)
+
+
+def _arrays_in(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file: numbers and text, never Python objects."""
+    content, key = {}, ""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            for key in file.files:
+                content[key] = np.asarray(file[key])
+    except (ValueError, OSError, EOFError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+        if "Object arrays" in str(error):
+            raise GramfoldError(
+                f"{path.name}: `{key}` holds Python objects, as a column of text from pandas does; save it as numbers, or "
+                "with .astype(str)"
+            ) from None
+        raise GramfoldError(f"{path} is not a readable .npz file: {error}") from None
+    for key, array in content.items():
+        if array.dtype.kind not in "fiubcUS":
+            raise GramfoldError(f"{path.name}: `{key}` must be numbers or text, got dtype {array.dtype}")
+    return content
 
 
 def load_dataset(name: str) -> Dataset:

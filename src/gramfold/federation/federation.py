@@ -1,4 +1,4 @@
-"""Federation: clients that share a task. Made by cutting one data set, or from data that is already apart."""
+"""Federation: clients that share a task, from one data set that is partitioned or from separate data."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,10 +9,11 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.federation.client import Client, Samples, Task
-from gramfold.federation.datasets import Dataset, encode, require_finite
-from gramfold.federation.partition import Partition, follow
+from gramfold.federation.datasets import Dataset
+from gramfold.federation.partition import DROP, Partition, follow
+from gramfold.numerics import inputs as check
 from gramfold.numerics import seeds
-from gramfold.numerics.arrays import Array, as_array, to_numpy
+from gramfold.numerics.arrays import Array, is_torch, to_numpy
 
 ClientArrays = tuple[Array, Array] | tuple[Array, Array, Array, Array]
 ClientSource = ClientArrays | Callable[[], ClientArrays]
@@ -49,7 +50,7 @@ class Federation:
         return iter(self.clients)
 
     def validation(self, part: float = 0.2) -> "Federation":
-        """The same clients with a part of each one's training samples to be tested on instead of its test samples."""
+        """The same clients, each with part of its training samples as test samples instead of its own."""
         _check_fraction(part)
         return replace(self, clients=[_validating(client, self.task, part) for client in self.clients], cut=None)
 
@@ -59,7 +60,7 @@ class Federation:
         X: Array,
         y: Array,
         clients: int = 20,
-        partition: str = "dirichlet:0.1",
+        partition: str | None = None,
         test: float = 0.25,
         seed: int = 0,
         *,
@@ -73,15 +74,21 @@ class Federation:
         """Cut one data set into clients.
 
         `train` marks training rows: then both splits are cut with the same class proportions; without it, each client's data
-        is split and `test` is the part held out. `ids` (with partition "natural") says whose each row is. A client with fewer
-        than `min_size` samples is redrawn, and after many redraws an error; with small="drop" such clients are left out.
+        is split and `test` is the part held out. `ids` gives each row's client: those are the clients, and nothing is drawn.
+        `partition` None: "natural" where each row's client is known, else "dirichlet:0.1" (for regression "iid"). A partition
+        with a client of fewer than `min_size` samples is redrawn, and after many redraws an error; small="drop" drops such
+        clients. X is features (n x d; SciPy's sparse ones stay sparse) or images (n x H x W x channels, or n x H x W).
         """
-        X, y = np.asarray(X), np.asarray(y)
+        if ids is not None and partition not in (None, "natural"):
+            raise GramfoldError(f"ids= says whose each sample is, which partition={partition!r} would not heed; give one of them")
+        X = check.shaped(to_numpy(X) if is_torch(X) else X, name)
+        n, labels = X.shape[0], None
         if regression:
-            targets, labels = y.astype(np.float64).reshape(len(y), -1), None
+            targets = check.values(y, n, None, name)
         else:
-            targets, labels = encode(y, name)
-        dataset = Dataset(name, X, targets, labels, train, ids)
+            targets, labels = check.encode(check.labels(y, n, name))
+        owners = None if ids is None else check.names(ids, n, "client", name)
+        dataset = Dataset(name, X, targets, labels, None if train is None else np.asarray(train), owners)
         return cls.from_dataset(dataset, clients, partition, test, seed, min_size=min_size, small=small)
 
     @classmethod
@@ -89,19 +96,21 @@ class Federation:
         cls,
         dataset: Dataset,
         clients: int = 20,
-        partition: str = "dirichlet:0.1",
+        partition: str | None = None,
         test: float = 0.25,
         seed: int = 0,
         *,
         min_size: int = 2,
         small: str = "error",
     ) -> "Federation":
-        """Cut a Dataset into clients; see `split`."""
+        """Cut a Dataset into clients; see `split`. A partition that is given holds also where the data says whose each row is."""
         if small not in ("error", "drop"):
             raise GramfoldError(f"small must be 'error' or 'drop', got {small!r}")
         _check_fraction(test)
         if seed < 0:
-            raise GramfoldError(f"a seed is a whole number from 0 up, got {seed}")
+            raise GramfoldError(f"a seed must be a whole number from 0 up, got {seed}")
+        if partition is None:
+            partition = "natural" if dataset.client is not None else "dirichlet:0.1" if dataset.labels is not None else "iid"
         how, codes, train = Partition.parse(partition), dataset.codes, dataset.train
         if dataset.labels is None and how.kind not in ("iid", "quantity", "natural"):
             raise GramfoldError(f"partition {partition!r} goes by class; for regression use iid, quantity:ALPHA or natural")
@@ -109,7 +118,7 @@ class Federation:
         rng = seeds.generator(seed, "partition")
         if how.kind == "natural":
             if dataset.client is None:
-                raise GramfoldError("partition 'natural' needs to know whose each sample is: give `client` in the file, or ids=")
+                raise GramfoldError("partition 'natural' needs the owner of each sample: give `client` in the file, or ids=")
             names, owners = np.unique(dataset.client.astype(str), return_inverse=True)
         else:
             names, owners = np.arange(clients).astype(str), np.empty(len(codes), dtype=np.int64)
@@ -123,7 +132,7 @@ class Federation:
         kept = np.flatnonzero(sizes >= max(min_size, 1))
         if small == "error" and len(kept) < len(names):
             who = str(names[np.argmin(sizes)])
-            raise GramfoldError(f"client {who!r} has {sizes.min()} training samples, fewer than {min_size}; drop small clients")
+            raise GramfoldError(f"client {who!r} has {sizes.min()} training samples, fewer than {min_size}; {DROP}")
         if not len(kept):
             raise GramfoldError(f"no client has {min_size} samples; ask for fewer clients")
         held_out = 0 if train is not None else held_out_size(sizes[kept], test)
@@ -140,38 +149,40 @@ class Federation:
     @classmethod
     def from_clients(
         cls,
-        clients: Mapping[str, ClientSource],
+        clients: Mapping[str, ClientSource] | Sequence[ClientSource],
         test: float = 0.25,
         seed: int = 0,
         *,
         labels: Sequence[int | str] | None = None,
         regression: bool = False,
     ) -> "Federation":
-        """Clients given by name as (X, y), (X, y, X_test, y_test), or a function that loads either.
+        """Clients given by name as (X, y), (X, y, X_test, y_test), or a function that loads either; a list of them names them
+        "0", "1", and so on.
 
         Where only (X, y) is given, `test` is the part held out. `labels` lists the classes; without it every client is
         loaded once to learn them.
         """
         _check_fraction(test)
-        if not clients:
+        if not len(clients):
             raise GramfoldError("a federation needs at least one client")
-        names = [str(name) for name in clients]
+        pairs = list(clients.items() if isinstance(clients, Mapping) else enumerate(clients))
+        names = [str(name) for name, _ in pairs]
         twice = [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []
         if twice:
             raise GramfoldError(f"two clients are called {twice[0]!r}")
-        first, source = next(iter(clients.items()))
-        X, y = load_source(str(first), source)[:2]
+        sources = {str(name): source if callable(source) else load_source(str(name), source) for name, source in pairs}
+        X, y = load_source(names[0], sources[names[0]])[:2]
         inputs = int(np.prod(X.shape[1:]))
         if regression:
             known, outputs = None, int(np.prod(np.shape(y)[1:], dtype=np.int64))
         else:
-            known = tuple(labels) if labels is not None else _labels_of(clients)
+            known = tuple(labels) if labels is not None else _labels_of(sources)
             outputs = len(known)
             if outputs < 2:
                 raise GramfoldError("only one class in the labels; classification needs at least two")
         shape = tuple(X.shape[1:]) if X.ndim > 2 else ()
-        task = Task(inputs, known, outputs, seed, _samples_of(clients, test), shape)
-        made = [given_client(str(name), source, task, test) for name, source in clients.items()]
+        task = Task(inputs, known, outputs, seed, _samples_of(sources, test), shape)
+        made = [given_client(name, source, task, test) for name, source in sources.items()]
         description = {
             "data": {"name": "clients", "inputs": inputs, "outputs": outputs},
             "partition": {"kind": "given", "clients": len(made), "dropped": 0},
@@ -194,11 +205,11 @@ def _validating(client: Client, task: Task, part: float) -> Client:
     return Client(client.name, partial(samples, 0), partial(samples, 1))
 
 
-# --- one data set cut into clients: rows are only gathered when a client is loaded ---
+# --- one data set partitioned into clients: rows are gathered only when a client is loaded ---
 
 
 class _Pool:
-    """The data set that clients are cut from, and which rows are whose."""
+    """The data set that clients are cut from, and the owner of each row."""
 
     def __init__(self, dataset: Dataset, owners: np.ndarray, names: np.ndarray, test: float, seed: int) -> None:
         self.dataset, self.names, self.test, self.seed = dataset, names, test, seed
@@ -220,7 +231,7 @@ class _Pool:
 
 
 class _PoolClients(Sequence[Client]):
-    """Clients made when asked for: a million of them are two index arrays."""
+    """Clients created on access: a million of them take two index arrays."""
 
     def __init__(self, pool: _Pool, kept: np.ndarray) -> None:
         self._pool, self._kept = pool, kept
@@ -257,20 +268,25 @@ def stratified(codes: np.ndarray, test: float, rng: np.random.Generator) -> tupl
     return np.sort(order[~held_out]), np.sort(order[held_out])
 
 
-# --- data that is already apart ---
+# --- separate data per client ---
 
 
 def load_source(name: str, source: ClientSource) -> ClientArrays:
+    """A client's arrays, converted but not yet looked through: see `Task.admit`."""
     loaded = source() if callable(source) else source
-    if len(loaded) not in (2, 4):
-        raise GramfoldError(f"client {name!r} must be (X, y) or (X, y, X_test, y_test), got {len(loaded)} arrays")
-    arrays_of = tuple(map(as_array, loaded))
-    for X, y in zip(arrays_of[::2], arrays_of[1::2], strict=True):
-        if len(X) != len(y):
-            raise GramfoldError(f"client {name!r} has {len(X)} samples but {len(y)} targets")
-    if not len(arrays_of[0]):
-        raise GramfoldError(f"client {name!r} has no samples; leave empty clients out")
-    return arrays_of
+    if not isinstance(loaded, tuple | list) or len(loaded) not in (2, 4):
+        got = f"{len(loaded)} arrays" if isinstance(loaded, tuple | list) else type(loaded).__name__
+        raise GramfoldError(f"client {name!r} must be (X, y) or (X, y, X_test, y_test), got {got}")
+    whose, parts = f"client {name!r}", list(loaded)
+    for i in range(0, len(parts), 2):
+        parts[i] = check.shaped(parts[i], whose)
+        parts[i + 1] = parts[i + 1] if is_torch(parts[i + 1]) else np.asarray(parts[i + 1])
+        n, targets = parts[i].shape[0], parts[i + 1].shape[0] if parts[i + 1].ndim else 1
+        if n != targets:
+            raise GramfoldError(f"{whose} has {n} samples but {targets} targets")
+    if not parts[0].shape[0]:
+        raise GramfoldError(f"{whose} has no samples; leave empty clients out")
+    return tuple(parts)
 
 
 def _samples_of(clients: Mapping[str, ClientSource], test: float) -> int | None:
@@ -279,7 +295,8 @@ def _samples_of(clients: Mapping[str, ClientSource], test: float) -> int | None:
     for source in clients.values():
         if callable(source):
             return None
-        total += len(source[0]) - (int(held_out_size(np.array(len(source[0])), test)) if len(source) == 2 else 0)
+        n = len(source[1])
+        total += n - (int(held_out_size(np.array(n), test)) if len(source) == 2 else 0)
     return total
 
 
@@ -287,7 +304,7 @@ def _labels_of(clients: Mapping[str, ClientSource]) -> tuple[int | str, ...]:
     found: set[Any] = set()
     for name, source in clients.items():
         for y in load_source(str(name), source)[1::2]:
-            found.update(encode(np.asarray(y), f"client {name!r}")[1])
+            found.update(check.encode(check.labels(y, len(y), f"client {name!r}"))[1])
     if len({type(label) for label in found}) > 1:
         raise GramfoldError("clients mix class numbers and class names; use one or the other")
     return tuple(sorted(found))
@@ -299,10 +316,7 @@ def given_client(name: str, source: ClientSource, task: Task, test: float) -> Cl
     def samples(part: int) -> Samples:
         loaded = load_source(name, source)
         X, y = loaded[2 * part : 2 * part + 2] if len(loaded) == 4 else loaded
-        if int(np.prod(X.shape[1:])) != task.inputs:
-            raise GramfoldError(f"client {name!r} has {int(np.prod(X.shape[1:]))} numbers per sample, the others {task.inputs}")
-        require_finite(to_numpy(X), f"client {name!r}")
-        targets = task.encode(name, y)
+        X, targets = task.admit(name, X, y)
         if len(loaded) == 4:
             return Samples(X, targets)
         codes = targets if task.labels is not None else np.zeros(len(targets), dtype=np.int64)

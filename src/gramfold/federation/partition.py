@@ -8,6 +8,8 @@ import numpy as np
 from gramfold.errors import GramfoldError
 
 REDRAWS = 100
+DROP = 'leave small clients out with small="drop" (--drop-small), or lower min_size'
+"""What to do where clients are too small."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Partition:
     def cut(self, codes: np.ndarray, clients: int, rng: np.random.Generator, min_size: int = 1) -> np.ndarray:
         """The client (0..clients-1) of every sample; every client gets at least `min_size`, after some redraws if need be.
 
-        Raises if it cannot be done. Drawing again, never silently moving samples, keeps the distribution what it claims to be.
+        Raises if it cannot be done. Redrawing, instead of silently moving samples, preserves the distribution.
         """
         if clients * min_size > len(codes):
             raise GramfoldError(f"{len(codes)} samples cannot give {clients} clients {min_size} each; ask for fewer clients")
@@ -55,7 +57,7 @@ class Partition:
             assignment = self.draw(codes, clients, rng)
         raise GramfoldError(
             f"partition {self} left a client with {smallest} samples in each of {REDRAWS} draws, fewer than the minimum of "
-            f"{min_size}; ask for fewer clients or a milder partition, lower the minimum, or drop small clients"
+            f"{min_size}; {DROP}; or ask for fewer clients or a milder partition"
         )
 
     def draw(self, codes: np.ndarray, clients: int, rng: np.random.Generator) -> np.ndarray:
@@ -73,7 +75,7 @@ def follow(
     for code in np.unique(test_codes):
         places = rng.permutation(np.flatnonzero(test_codes == code))
         share = np.bincount(assignment[train_codes == code], minlength=clients).astype(float)
-        share = share if share.sum() else np.ones(clients)  # a class nobody trains on is spread evenly
+        share = share if share.sum() else np.ones(clients)  # a class without training samples is spread evenly
         out[places] = _cut_by_share(len(places), share / share.sum())
     return out
 

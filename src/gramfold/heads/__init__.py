@@ -1,5 +1,5 @@
 """What a client ends up with: a head, and its file."""
 
-from gramfold.heads.head import FORMAT, Evidence, Head, Stream, load_head, softmax
+from gramfold.heads.head import Evidence, Head, Stream, load_head, softmax
 
-__all__ = ["FORMAT", "Evidence", "Head", "Stream", "load_head", "softmax"]
+__all__ = ["Evidence", "Head", "Stream", "load_head", "softmax"]

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gramfold import features, wire
-from gramfold.convolution import ConvolutionMap
 from gramfold.errors import GramfoldError
 from gramfold.features import Map
 from gramfold.numerics import arrays
+from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
 from gramfold.solve.discriminant import Discriminant
 from gramfold.wire import Packet
@@ -23,7 +23,6 @@ from gramfold.wire import Packet
 if TYPE_CHECKING:
     from torch import nn
 
-FORMAT = 1
 KINDS = {"linear": __name__, "torch": "gramfold.heads.torch_head"}
 """The kinds of head a file may hold, and the module that reads each; a module is only imported for a file that needs it."""
 
@@ -57,8 +56,9 @@ class Evidence:
 class Head:
     """A sum of linear streams over feature maps, perhaps turned into evidence, plus refinement streams and an offset per class.
 
-    `labels` names the classes (None: a regressor). `probabilistic` says that the scores are log-probabilities up to a
-    constant, so that their softmax is a calibrated distribution. `chosen` is what the method selected for this client.
+    `labels` names the classes (None: a regressor). `probabilistic` says that the scores divided by `temperature` are
+    log-probabilities up to a constant, so that their softmax is a calibrated distribution. `chosen` is what the method selected
+    for this client.
     """
 
     kind: ClassVar[str] = "linear"
@@ -71,10 +71,16 @@ class Head:
     probabilistic: bool = False
     method: str = ""
     chosen: Mapping[str, Any] = field(default_factory=dict)
+    temperature: float = 1.0
 
     @property
     def inputs(self) -> int:
         return self.streams[0].map.inputs
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """A sample's: as many numbers, or height, width and channels of an image."""
+        return tuple(getattr(self.streams[0].map, "shape", (self.inputs,)))
 
     def __repr__(self) -> str:
         what = "a regressor" if self.labels is None else f"{len(self.labels)} classes"
@@ -83,8 +89,24 @@ class Head:
         return f"Head({self.method or 'linear'}: {what}, {self.inputs} inputs, {streams}{'; ' + chosen if chosen else ''})"
 
     def scores(self, inputs: Array) -> Array:
-        """n x classes scores, before the argmax (for a regressor: the predictions)."""
-        inputs = self._rows(inputs)
+        """n x classes scores, before the argmax (for a regressor: the predictions).
+
+        Inputs are rows of numbers, dense or sparse, or images, as the head was made for; a single sample may come as it is.
+        """
+        rows = self.rows(inputs)
+        check.require_finite(rows, self._whose)
+        return self.forward(rows)
+
+    @property
+    def _whose(self) -> str:
+        return f"the input of {self.method or 'this head'}"
+
+    def rows(self, inputs: Array) -> Array:
+        """The samples as this head takes them; raises if their shape is another."""
+        return check.fitting(inputs, self.shape, self._whose)
+
+    def forward(self, inputs: Array) -> Array:
+        """The scores of samples that are known to fit and to be finite."""
         mapped: dict[tuple[Any, ...], Array] = {}
         total = _summed(self.streams, inputs, mapped)
         if self.evidence is not None:
@@ -109,7 +131,7 @@ class Head:
         """n x classes probabilities."""
         if not self.probabilistic:
             raise GramfoldError(f"the scores of {self.method or 'this head'} are not probabilities; PACE gives them")
-        return softmax(arrays.to_numpy(self.scores(inputs)))
+        return self.probabilities(arrays.to_numpy(self.scores(inputs)))
 
     def score(self, inputs: Array, targets: Array) -> float:
         """As in scikit-learn: the accuracy, or for a regressor R2 (the mean of its outputs')."""
@@ -125,10 +147,9 @@ class Head:
         explained = np.where(spread > 0, 1 - left / np.where(spread > 0, spread, 1.0), np.where(left > 0, 0.0, 1.0))
         return float(explained.mean())
 
-    def _rows(self, inputs: Array) -> Array:
-        if not arrays.is_torch(inputs):
-            inputs = np.asarray(inputs)
-        return inputs[None, :] if inputs.ndim == 1 else inputs
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """What scores of a probabilistic head say: their softmax at its temperature."""
+        return softmax(scores / self.temperature)
 
     # --- as a file ---
 
@@ -149,9 +170,10 @@ class Head:
         if self.offset is not None:
             parts["offset"] = self.offset
         meta = {
-            "head": self.kind, "format": FORMAT, "streams": streams, "refinement": len(self.refinement), "evidence": evidence,
+            "head": self.kind, "streams": streams, "refinement": len(self.refinement), "evidence": evidence,
             "labels": None if self.labels is None else list(self.labels),
             "probabilistic": self.probabilistic, "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
+            "temperature": self.temperature,
         }  # fmt: skip
         return Packet(parts, meta)
 
@@ -172,7 +194,7 @@ class Head:
         maps: list[Map] = []
         for i, stream in enumerate(meta["streams"]):
             place = stream.get("map", i)
-            maps.append(maps[place] if place < i else _restore(stream["features"], _under(f"map.{i}.", packet)))
+            maps.append(maps[place] if place < i else features.restore(stream["features"], _under(f"map.{i}.", packet)))
         streams = [Stream(maps[i], packet[f"weights.{i}"], stream["scale"]) for i, stream in enumerate(meta["streams"])]
         labels = None if meta["labels"] is None else tuple(meta["labels"])
         evidence = None
@@ -182,13 +204,15 @@ class Head:
         first = len(streams) - meta["refinement"]
         return cls(
             streams[:first], labels, evidence, streams[first:], packet.arrays.get("offset"), meta["probabilistic"],
-            meta["method"], meta["chosen"],
+            meta["method"], meta["chosen"], float(meta.get("temperature", 1.0)),
         )  # fmt: skip
 
     def _check(self) -> None:
         """Raise unless the parts of a head that came from elsewhere fit together."""
         if not self.streams:
             raise GramfoldError("not a gramfold head: it has no streams")
+        if not 0 < self.temperature < math.inf:
+            raise GramfoldError(f"a head's temperature must be positive, got {self.temperature}")
         outputs = len(self.labels) if self.labels is not None else self.streams[0].weights.shape[1]
         for stream in (*self.streams, *self.refinement):
             if stream.weights.shape != (stream.map.dim, outputs) or stream.map.inputs != self.inputs:
@@ -222,14 +246,11 @@ def _under(prefix: str, packet: Packet) -> dict[str, Array]:
     return {name.removeprefix(prefix): array for name, array in packet.arrays.items() if name.startswith(prefix)}
 
 
-def _restore(description: Mapping[str, Any], parts: Mapping[str, Array]) -> Map:
-    """The map that a description and its arrays tell of."""
-    return ConvolutionMap(description, parts) if "network" in description else features.restore(description, parts)
-
-
 def _key(of: Map) -> tuple[Any, ...]:
-    """Equal for maps that are the same."""
-    return (of.fingerprint, *(id(array) for array in of.arrays.values()))
+    """Equal for maps that are the same. A learned one's fingerprint would hash its arrays, wherever they lie."""
+    if not of.arrays:
+        return (of.fingerprint,)
+    return (json.dumps(of.description, sort_keys=True), *(id(array) for array in of.arrays.values()))
 
 
 def _summed(streams: Sequence[Stream], inputs: Array, mapped: dict[tuple[Any, ...], Array]) -> Array:
@@ -253,7 +274,7 @@ def load_head(path: str | PathLike[str]) -> Head:
     """The head in a file that `Head.save` wrote."""
     packet = Packet.from_bytes(wire.read(Path(path)))
     module = KINDS.get(packet.meta.get("head", ""))
-    if module is None or packet.meta.get("format") != FORMAT:
+    if module is None:
         raise GramfoldError(f"{path} holds no head that this version can read")
     kind = Head if module == __name__ else importlib.import_module(module).TorchHead
     head: Head = kind.unpack(packet)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gramfold import networks
 from gramfold.errors import GramfoldError
-from gramfold.heads import FORMAT, Head, Stream
+from gramfold.heads import Head, Stream
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
@@ -35,33 +35,32 @@ class TorchHead(Head):
     def inputs(self) -> int:
         return int(np.prod(self.network["shape"]))
 
-    def scores(self, inputs: Array) -> Array:
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.network["shape"])
+
+    def forward(self, inputs: Array) -> Array:
         """n x classes logits: NumPy for NumPy inputs, torch otherwise."""
         arrays.require_torch()
         import torch
 
-        rows = self._rows(inputs)
-        if tuple(rows.shape[1:]) != tuple(self.network["shape"]):
-            raise GramfoldError(f"expected samples of shape {tuple(self.network['shape'])}, got {tuple(rows.shape[1:])}")
-        x = torch.as_tensor(rows)
+        if arrays.is_sparse(inputs):
+            raise GramfoldError(f"{self._whose} is sparse, which a trained network does not take; use .toarray()")
+        x = torch.as_tensor(inputs)
         model = networks.build(dict(self.network), str(x.device))
         state = {name: torch.as_tensor(tensor, device=x.device) for name, tensor in self.state.items()}
         with torch.no_grad():
             parts = [model(state, model.prepare(x[i : i + BATCH], state)) for i in range(0, max(len(x), 1), BATCH)]
         # a network that diverged knows nothing, and says so by scoring all classes alike
         logits = torch.cat(parts).nan_to_num(nan=0.0, posinf=1e30, neginf=-1e30)
-        return logits if arrays.is_torch(rows) else logits.cpu().numpy()
-
-    def _rows(self, inputs: Array) -> Array:
-        rows = inputs if arrays.is_torch(inputs) else np.asarray(inputs)
-        return rows[None] if rows.ndim == len(self.network["shape"]) else rows
+        return arrays.like(logits, inputs)
 
     def pack(self) -> Packet:
         """Everything, frozen weights included, so that the file needs nothing else."""
         model = networks.build(dict(self.network))
         parts = {name: arrays.to_numpy(tensor) for name, tensor in model.full_state(self.state).items()}
         meta = {
-            "head": self.kind, "format": FORMAT, "network": {**self.network, "pretrained": None},
+            "head": self.kind, "network": {**self.network, "pretrained": None},
             "labels": None if self.labels is None else list(self.labels),
             "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
         }  # fmt: skip

@@ -22,5 +22,6 @@ class HeadModule(nn.Module):
 
     def forward(self, samples: Tensor) -> Tensor:
         parts = {name: getattr(self, place) for name, place in self._places.items()}
-        scores: Any = self._kind.assemble(Packet(parts, self._meta)).scores(samples)
+        head = self._kind.assemble(Packet(parts, self._meta))
+        scores: Any = head.forward(head.rows(samples))  # numbers are not looked through: that would wait for the device
         return scores  # type: ignore[no-any-return]

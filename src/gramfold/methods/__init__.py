@@ -1,4 +1,4 @@
-"""The methods, by the names they have on the command line."""
+"""The methods, by their names on the command line."""
 
 from gramfold.methods.afl import AFL
 from gramfold.methods.apfl import APFL
@@ -33,7 +33,7 @@ ANALYTIC: tuple[type[Method], ...] = (Local, AFL, LocalClasses, FedHiP, APFL, PA
 ON_IMAGES: tuple[type[Method], ...] = (FedACnnL, PFedACnnL, PaceCNN)
 """Analytic methods that take images; all of `ANALYTIC` take features."""
 METHODS: dict[str, type[Method]] = {method.name: method for method in (*ANALYTIC, *ON_IMAGES, *GRADIENT)}
-"""gramfold's own, by the names they have on the command line."""
+"""gramfold's own methods, by their names on the command line."""
 register(METHODS)
 
 __all__ = [

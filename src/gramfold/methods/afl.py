@@ -2,7 +2,7 @@
 
     client   G_k = F_k'F_k, B_k = F_k'Y_k
     server   S = sum G_k, M = sum B_k, W = (S + beta I)^-1 M
-    client   uses W
+    client   uses W; for probabilities softmax(F W / T), with T from the moments of left-out scores
 
 The paper's recursion over clients equals this sum, with more rounding and many more inversions.
 """
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gramfold.heads import Head
-from gramfold.methods.analytic import Analytic, Begin, Shared, solve_pooled
+from gramfold.methods.analytic import Analytic, Begin, Shared, shared_temperature, solve_pooled
 from gramfold.methods.protocol import ClientData
 from gramfold.moments import Moments
+from gramfold.solve.leave_one_out import mean_leverage
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class AFL(Analytic):
     name: ClassVar[str] = "afl"
     summary: ClassVar[str] = "one shared ridge head, exactly that of pooled data"
     paper: ClassVar[str] = "He et al., CVPR 2025, arXiv 2405.16240"
+    probabilistic: ClassVar[bool] = True
 
     beta: float | None = None
 
@@ -31,7 +33,8 @@ class AFL(Analytic):
 
     def aggregate(self, total: Moments, broadcast: Begin) -> Shared:
         beta, factor = solve_pooled(total, self.beta)
-        return Shared(broadcast.space, factor.solve(total.cross), {"beta": beta})
+        weights, leverage = factor.solve(total.cross), mean_leverage(factor, beta, total.n)
+        return Shared(broadcast.space, weights, {"beta": beta}, leverage, shared_temperature(total, weights, beta, leverage))
 
     def personalize(self, client: ClientData, broadcast: Shared) -> Head:
-        return broadcast.space.head(broadcast.weights, self.name)
+        return broadcast.space.head(broadcast.weights, self.name, temperature=broadcast.temperature)

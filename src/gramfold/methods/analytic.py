@@ -1,4 +1,4 @@
-"""What the analytic methods share: a frozen feature map, and one round in which moments are folded."""
+"""Base of the analytic methods: a frozen feature map, and one round in which moments are folded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,13 +15,14 @@ from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.gcv import choose_penalty
 from gramfold.solve.ridge import Factor, factorise
+from gramfold.solve.temperature import temperature_of_moments
 from gramfold.wire.record import Record
 
 MapLike = str | FeatureMap
 
 
 def draw_map(spec: MapLike, task: Task, stream: str = "features") -> DrawnMap:
-    """The map for a task. Streams of different names get different numbers from one seed."""
+    """The map for a task. Streams with different names draw different numbers from one seed."""
     parsed = features.parse(spec) if isinstance(spec, str) else spec
     return features.draw(parsed, task.inputs, task.seed, stream)
 
@@ -47,7 +48,7 @@ class Space(Record, kind="space"):
         """The moments of a client's samples, block by block."""
         inputs, targets = client.train
         total = None
-        for block in arrays.blocks(len(inputs), self.map.dim):
+        for block in arrays.blocks(client.train.n, self.map.dim):
             part = Moments.from_features(self.map(inputs[block]), targets[block], self.labels, self.map.fingerprint, copy=False)
             total = part if total is None else total.__iadd__(part)
         if total is None:
@@ -57,29 +58,40 @@ class Space(Record, kind="space"):
     def check(self, upload: Any) -> None:
         """Raise unless an upload is moments in this space."""
         if not isinstance(upload, Moments):
-            raise GramfoldError(f"moments were expected, not {upload.kind}")
+            raise GramfoldError(f"expected moments, got {upload.kind}")
         outputs = upload.outputs if self.labels is None else len(self.labels)
         Moments(self.map.dim, outputs, labels=self.labels, fingerprint=self.map.fingerprint).require_same_space(upload)
 
-    def head(self, weights: Array, method: str, chosen: Mapping[str, Any] | None = None) -> Head:
-        """A linear head on the features."""
-        return Head([Stream(self.map, weights)], self.labels, method=method, chosen=chosen or {})
+    def head(
+        self, weights: Array, method: str, chosen: Mapping[str, Any] | None = None, temperature: float | None = None
+    ) -> Head:
+        """A linear head on the features; with a temperature it gives probabilities."""
+        return Head(
+            [Stream(self.map, weights)], self.labels, method=method, chosen=chosen or {}, **with_temperature(temperature)
+        )  # fmt: skip
+
+
+def with_temperature(temperature: float | None) -> dict[str, Any]:
+    """What a head of that temperature is told; None: its scores are no probabilities."""
+    return {} if temperature is None else {"probabilistic": True, "temperature": temperature}
 
 
 @dataclass(frozen=True)
 class Begin(Record, kind="begin"):
-    """What the clients of a method of one round are sent first."""
+    """The first broadcast of a one-round method."""
 
     space: Space
 
 
 @dataclass(frozen=True)
 class Shared(Record, kind="shared"):
-    """One head for all clients."""
+    """One head for all clients, with its mean leverage and (for classes) its temperature."""
 
     space: Space
     weights: Array
     chosen: Mapping[str, Any]
+    leverage: float = 0.0
+    temperature: float | None = None
 
 
 @dataclass(frozen=True)
@@ -99,11 +111,21 @@ class Analytic(Method):
         broadcast.space.check(upload)
 
     def global_head(self, broadcast: Any) -> Head | None:
-        return broadcast.space.head(broadcast.weights, self.name) if hasattr(broadcast, "weights") else None
+        if not hasattr(broadcast, "weights"):
+            return None
+        head: Head = broadcast.space.head(broadcast.weights, self.name, temperature=getattr(broadcast, "temperature", None))
+        return head
 
     def parameters(self) -> Mapping[str, Any]:
         given = super().parameters()
         return {key: value.describe() if isinstance(value, FeatureMap) else value for key, value in given.items()}
+
+
+def shared_temperature(total: Moments, weights: Array, penalty: float, leverage: float) -> float | None:
+    """The temperature of a pooled ridge, from its moments; None for regression."""
+    if total.labels is None:
+        return None
+    return temperature_of_moments(weights, total.cross, penalty, total.counts, leverage)
 
 
 def solve_pooled(total: Moments, penalty: float | None) -> tuple[float, Factor]:

@@ -13,14 +13,15 @@ from typing import Any, ClassVar
 from gramfold.features import Map
 from gramfold.federation import Task
 from gramfold.heads import Head, Stream
-from gramfold.methods.analytic import Analytic, MapLike, Space, draw_map, solve_pooled
+from gramfold.methods.analytic import Analytic, MapLike, Space, draw_map, shared_temperature, solve_pooled, with_temperature
 from gramfold.methods.parts.refinement import left_out_blends
-from gramfold.methods.parts.selection import choose
+from gramfold.methods.parts.selection import choose_candidate
 from gramfold.methods.protocol import ClientData
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
-from gramfold.solve.dual import ridge_from_rows
+from gramfold.solve.dual import ridge_from_rows, ridge_with_left_out
 from gramfold.solve.leave_one_out import Kernel, mean_leverage
+from gramfold.solve.temperature import fit_temperature
 from gramfold.wire.record import Record
 
 
@@ -41,6 +42,7 @@ class Primary(Record, kind="apfl/primary"):
     weights: Array
     leverage: float
     chosen: Mapping[str, Any]
+    temperature: float | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class APFL(Analytic):
     name: ClassVar[str] = "apfl"
     summary: ClassVar[str] = "dual-stream least squares: a shared head plus each client's own refinement"
     paper: ClassVar[str] = "Fan et al., arXiv 2508.10732"
+    probabilistic: ClassVar[bool] = True
 
     beta: float | None = None
     refinement: MapLike = "relu:1024"
@@ -70,8 +73,9 @@ class APFL(Analytic):
 
     def aggregate(self, total: Moments, broadcast: Streams) -> Primary:
         beta, factor = solve_pooled(total, self.beta)
-        leverage = mean_leverage(factor, beta, total.n)
-        return Primary(broadcast.space, broadcast.refinement, factor.solve(total.cross), leverage, {"beta": beta})
+        weights, leverage = factor.solve(total.cross), mean_leverage(factor, beta, total.n)
+        temperature = shared_temperature(total, weights, beta, leverage)
+        return Primary(broadcast.space, broadcast.refinement, weights, leverage, {"beta": beta}, temperature)
 
     def personalize(self, client: ClientData, broadcast: Primary) -> Head:
         space, primary, phi, psi = broadcast.space, broadcast.weights, broadcast.space.map, broadcast.refinement
@@ -81,14 +85,19 @@ class APFL(Analytic):
         one_map = psi.fingerprint == phi.fingerprint
         rows = rows if one_map else psi(client.train.inputs)
         gamma, lam, chosen = self.gamma, self.lam, dict(broadcast.chosen)
+        # exact leave-one-out for the refinement, approximate (by mean leverage) for the base
+        base_left_out = targets - (targets - base) / (1.0 - (broadcast.leverage if client.contributed else 0.0))
         if gamma is None or lam is None:
-            # the refinement is left out exactly, the base going by its mean leverage
-            leverage = broadcast.leverage if client.contributed else 0.0
-            honest = targets - (targets - base) / (1.0 - leverage)
-            candidates = left_out_blends(Kernel.of(rows), targets - base, honest, gamma, lam)
-            chosen |= choose(candidates, targets, space.classification)
-            gamma, lam = chosen["gamma"], chosen["lam"]
-        personal = ridge_from_rows(rows, targets - base, gamma)
+            candidates = left_out_blends(Kernel.of(rows), targets - base, base_left_out, gamma, lam)
+            found, scores = choose_candidate(candidates, targets, space.classification)
+            chosen |= found
+            gamma, lam = found["gamma"], found["lam"]
+            personal = ridge_from_rows(rows, targets - base, gamma)
+        else:
+            personal, fit = ridge_with_left_out(rows, targets - base, gamma)
+            scores = base_left_out + lam * fit
+        temperature = fit_temperature(scores, client.train.targets) if space.classification else None
         if one_map:
-            return space.head(primary + lam * personal, self.name, chosen)
-        return Head([Stream(phi, primary), Stream(psi, personal, lam)], space.labels, method=self.name, chosen=chosen)
+            return space.head(primary + lam * personal, self.name, chosen, temperature)
+        streams = [Stream(phi, primary), Stream(psi, personal, lam)]
+        return Head(streams, space.labels, method=self.name, chosen=chosen, **with_temperature(temperature))

@@ -1,4 +1,4 @@
-"""Groups of clients that are alike: by how many of each class they have, and by what their classes look like on average."""
+"""Groups of similar clients: by their class counts and their mean image of each class."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.uploads import PerClient
 
-COARSE = 4
-"""Class means are taken of images that are reduced to so many pixels each way."""
+THUMBNAIL_SIZE = 4
+"""Class means are taken over images reduced to this height and width."""
 MAX_GROUPS = 8
-"""More groups than these are never chosen, though they may be asked for."""
-DISTINCT = 0.25
-"""The mean silhouette below which clients are not said to fall into groups at all."""
+"""The largest number of groups chosen automatically; more can be requested."""
+MIN_SILHOUETTE = 0.25
+"""With a mean silhouette below this, all clients form one group."""
 
 
 def class_sums(train: Samples, classes: int) -> dict[str, Array]:
@@ -27,7 +27,7 @@ def class_sums(train: Samples, classes: int) -> dict[str, Array]:
 
     parts = []
     for block in arrays.blocks(train.n, int(np.prod(train.inputs.shape[1:]))):
-        small = functional.adaptive_avg_pool2d(pixels(torch.as_tensor(train.inputs[block])), COARSE)
+        small = functional.adaptive_avg_pool2d(pixels(torch.as_tensor(train.inputs[block])), THUMBNAIL_SIZE)
         parts.append(small.reshape(len(small), -1))
     codes = arrays.to_numpy(train.targets)
     sums = arrays.class_sums(arrays.to_numpy(torch.cat(parts)), codes, classes).T
@@ -36,37 +36,37 @@ def class_sums(train: Samples, classes: int) -> dict[str, Array]:
 
 def check_sums(upload: Any, channels: int, classes: int) -> None:
     """Raise unless an upload holds class counts and sums of reduced images, and nothing else."""
-    shapes = {"counts": (classes,), "sums": (classes, channels * COARSE**2)}
+    shapes = {"counts": (classes,), "sums": (classes, channels * THUMBNAIL_SIZE**2)}
     parcels = list(upload.parcels.values()) if isinstance(upload, PerClient) else []
     if [{key: tuple(part.shape) for key, part in parcel.items()} for parcel in parcels] != [shapes]:
-        raise GramfoldError(f"counts of {classes} classes and sums of their images were expected")
+        raise GramfoldError(f"expected counts of {classes} classes and sums of their images")
     if float(parcels[0]["counts"].min()) < 0 or not float(parcels[0]["counts"].sum()) > 0:
-        raise GramfoldError("class counts must not be negative, and some must be there")
+        raise GramfoldError("class counts must be non-negative and not all zero")
 
 
 def describe(counts: np.ndarray, sums: np.ndarray, means: np.ndarray) -> np.ndarray:
-    """Where a client lies: the square roots of its class shares, and how far its classes' means are off everybody's, on the fixed
-    scale of pixels; a class that it does not have is not off."""
+    """A client's coordinates: the square roots of its class shares, and the deviations of its class means from the pooled ones,
+    on the fixed scale of pixels; zero for a class that it does not have."""
     shares = counts / counts.sum()
-    off = (sums / np.maximum(counts, 1)[:, None] - means) * np.sqrt(shares / sums.shape[1])[:, None]
-    return np.concatenate([np.sqrt(shares), off.ravel()])
+    deviations = (sums / np.maximum(counts, 1)[:, None] - means) * np.sqrt(shares / sums.shape[1])[:, None]
+    return np.concatenate([np.sqrt(shares), deviations.ravel()])
 
 
 def group(parcels: Sequence[Mapping[str, Array]], groups: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Everybody's class means, and the centres of so many groups; None: of the number with the best silhouette, or of one."""
+    """The pooled class means, and the centres of the groups. `groups` None: as many as have the best silhouette, or one."""
     counts, sums = (np.stack([arrays.to_numpy(parcel[key]) for parcel in parcels]) for key in ("counts", "sums"))
     means = sums.sum(0) / np.maximum(counts.sum(0), 1)[:, None]
     points = np.stack([describe(*pair, means) for pair in zip(counts, sums, strict=True)])
     if groups is not None:
         if groups > len(points):
-            raise GramfoldError(f"{groups} groups of {len(points)} clients cannot be; ask for fewer")
+            raise GramfoldError(f"{groups} groups of {len(points)} clients are impossible; ask for fewer")
         return means, _centres(points, groups)[0]
     from sklearn.metrics import silhouette_score
 
-    best, found = DISTINCT, points.mean(0)[None]
+    best, found = MIN_SILHOUETTE, points.mean(0)[None]
     for count in range(2, min(MAX_GROUPS, len(points) - 1) + 1):
         centres, labels = _centres(points, count)
-        if len(np.unique(labels)) < count:  # fewer different clients than groups
+        if len(np.unique(labels)) < count:  # fewer distinct clients than groups
             break
         score = float(silhouette_score(points, labels))
         if score > best * (1 + 1e-9):
@@ -79,7 +79,7 @@ def nearest(point: np.ndarray, centres: np.ndarray) -> int:
 
 
 def _centres(points: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """k-means from the points farthest from one another: nothing is drawn, so the same clients always give the same groups."""
+    """k-means started from the points farthest apart: deterministic, so the same clients always form the same groups."""
     chosen = [int(((points - points.mean(0)) ** 2).sum(1).argmin())]
     while len(chosen) < count:
         apart = np.min([((points - points[i]) ** 2).sum(1) for i in chosen], axis=0)

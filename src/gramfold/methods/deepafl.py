@@ -6,11 +6,11 @@
                F_t = act(Phi_t B_t), B_t drawn
       round    Omega_t minimises |Y - Phi_t W_t - F_t Omega W_t|^2 + g |Omega|^2     from moments of (F_t, Y - Phi_t W_t)
       both     Phi_t+1 = Phi_t + F_t Omega_t,  Omega_t = A_t W_t'
-    round    the head on Phi_depth: W, and what PACE needs to personalise it
+    round    the head on Phi_depth: W, and the statistics with which PACE personalises it
 
 The update by two eigendecompositions, F'F = V diag(e) V' and W'W = U diag(w) U' (classes x classes; the published one takes that
-of W W', which has the same w): A = V [(V'F'R U) / (g + e w')] U'. Where e w' vanishes g keeps it finite, so a singular system is
-no trouble. Omega is never formed: A is as narrow as W, and so is all that a layer sends down.
+of W W', which has the same w): A = V [(V'F'R U) / (g + e w')] U'. Where e w' vanishes g keeps it finite, so a singular system
+needs no special case. Omega is never formed: A is as narrow as W, and so is all that a layer broadcasts.
 """
 
 import math
@@ -33,12 +33,12 @@ from gramfold.numerics.arrays import Array
 from gramfold.wire.record import Record
 
 REPRESENTATION, LAYERS = "representation", "layers"
-"""In a client's memory: its samples under the layers solved so far, and how many those are."""
+"""Keys of a client's memory: its samples under the layers solved so far, and the number of those layers."""
 
 
 @dataclass(frozen=True)
 class Deep(Record, kind="deepafl"):
-    """The layers so far, and at the end what PACE's head needs."""
+    """The layers so far, and after the last round the pooled solution for PACE's head."""
 
     space: Space
     refinement: Map
@@ -143,7 +143,7 @@ class DeepAFL(Method):
 
 
 def _rows(client: ClientData, deep: DeepMap) -> Array:
-    """Phi_t of the client's samples; it takes one step from what it remembers, or all of them."""
+    """Phi_t of the client's samples, from its memory where possible."""
     rows, so_far = client.memory.get(REPRESENTATION), int(client.memory.get(LAYERS, 0))
     if rows is None:
         rows, so_far = deep.base(client.train.inputs), 0

@@ -6,8 +6,8 @@
       server   W_l = (sum Gram_k + beta I)^-1 (sum B_k) Q_l        Q_l drawn from the seed; Q_L = I
     head     the network
 
-rank W_l <= classes, since the targets take no more values: a network may have drawn filters beside the solved ones, in the
-space where the patches are white, which the same moments tell (convolution/filters.py).
+rank W_l <= classes, since the targets take no more values. So a network may also have random filters, drawn in the patches'
+whitened space, which follows from the same moments (convolution/filters.py).
 """
 
 from collections.abc import Mapping
@@ -38,11 +38,11 @@ class Network(Record, kind="fedacnnl"):
 
 @dataclass(frozen=True)
 class FedACnnL(Method):
-    """One network for everybody, every layer exactly that of pooled data. `network`: a preset ("lenet" and "five" are the paper's
-    kind) or terms joined by `+`. `beta`: the ridge penalty of every layer; None: by GCV, each its own."""
+    """One shared network, every layer exactly that of pooled data. `network`: a preset ("lenet" and "five" are like the paper's)
+    or terms joined by `+`. `beta`: the ridge penalty of every layer; None: by GCV, each its own."""
 
     name: ClassVar[str] = "fedacnnl"
-    summary: ClassVar[str] = "a convolutional network for everybody, solved layer by layer, without gradients"
+    summary: ClassVar[str] = "a shared convolutional network, solved layer by layer, without gradients"
     paper: ClassVar[str] = "Gu et al., arXiv 2502.06915"
     input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
     threaded: ClassVar[bool] = False  # torch has threads of its own

@@ -5,7 +5,7 @@
     client   P_k = (A + alpha G_k)^-1 (M + alpha B_k)       an n_k x n_k system where n_k < m
 
 alpha = 0 is AFL, alpha -> infinity is local least squares. With `at="server"` the server solves P_k from the client's
-moments and sends the head alone: fewer bytes down, but it then knows every head.
+moments and sends the head alone: fewer bytes down, but the server then knows every head.
 """
 
 from collections.abc import Mapping
@@ -14,13 +14,15 @@ from typing import Any, ClassVar
 
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head
-from gramfold.methods.analytic import Analytic, Begin, Space, solve_pooled
+from gramfold.methods.analytic import Analytic, Begin, Space, shared_temperature, solve_pooled
 from gramfold.methods.parts.blend import Blend
-from gramfold.methods.parts.selection import choose
+from gramfold.methods.parts.selection import choose_candidate
 from gramfold.methods.protocol import ClientData
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
+from gramfold.solve.leave_one_out import mean_leverage
 from gramfold.solve.ridge import Factor
+from gramfold.solve.temperature import fit_temperature
 from gramfold.solve.update import update_solution
 from gramfold.wire.record import Record
 
@@ -33,15 +35,17 @@ class Pooled(Record, kind="fedhip/pooled"):
     weights: Array
     factor: Factor
     chosen: Mapping[str, Any]
+    temperature: float | None = None
 
 
 @dataclass(frozen=True)
 class Solved(Record, kind="fedhip/solved"):
-    """A client's own head, solved by the server."""
+    """A client's own head, solved by the server, and its mean leverage over the client's samples."""
 
     space: Space
     personal: Array
     chosen: Mapping[str, Any]
+    leverage: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class FedHiP(Analytic):
     name: ClassVar[str] = "fedhip"
     summary: ClassVar[str] = "the shared head, re-solved with the client's own data weighted up"
     paper: ClassVar[str] = "Tang et al., arXiv 2508.04470"
+    probabilistic: ClassVar[bool] = True
 
     alpha: float | None = None
     gamma: float | None = None
@@ -68,28 +73,35 @@ class FedHiP(Analytic):
 
     def aggregate(self, total: Moments, broadcast: Begin) -> Pooled:
         gamma, factor = solve_pooled(total, self.gamma)
-        return Pooled(broadcast.space, factor.solve(total.cross), factor, {"gamma": gamma})
+        weights = factor.solve(total.cross)
+        temperature = shared_temperature(total, weights, gamma, mean_leverage(factor, gamma, total.n))
+        return Pooled(broadcast.space, weights, factor, {"gamma": gamma}, temperature)
 
     def reply(self, upload: Moments, broadcast: Pooled) -> Record:
         if self.at == "client":
             return broadcast
         rows, targets = upload.factor()
-        alpha = self.alpha
-        if alpha is None:
-            blend = Blend(broadcast.factor, broadcast.weights, rows, targets)
-            alpha = blend.choose_rotated(upload.n, float(upload.squares.sum()))
+        blend = Blend(broadcast.factor, broadcast.weights, rows, targets)
+        alpha = self.alpha if self.alpha is not None else blend.choose_rotated(upload.n, float(upload.squares.sum()))
         personal = update_solution(broadcast.factor, broadcast.weights, rows, targets, alpha)
-        return Solved(broadcast.space, personal, {**broadcast.chosen, "alpha": alpha})
+        leverage = blend.mean_leverage(upload.n, alpha)
+        return Solved(broadcast.space, personal, {**broadcast.chosen, "alpha": alpha}, leverage)
 
     def personalize(self, client: ClientData, broadcast: Pooled | Solved) -> Head:
         space, chosen = broadcast.space, dict(broadcast.chosen)
-        if isinstance(broadcast, Solved):
+        if isinstance(broadcast, Solved) and not space.classification:
             return space.head(broadcast.personal, self.name, chosen)
         rows = space.map(client.train.inputs)
         targets = space.targets(client.train, rows)
-        alpha = self.alpha
-        if alpha is None:
+        if isinstance(broadcast, Solved):
+            scores = targets - (targets - rows @ broadcast.personal) / max(1.0 - broadcast.leverage, 1e-3)
+            return space.head(broadcast.personal, self.name, chosen, fit_temperature(scores, client.train.targets))
+        alpha, temperature = self.alpha, None
+        if alpha is None or space.classification:
             blend = Blend(broadcast.factor, broadcast.weights, rows, targets, folded=client.contributed)
-            chosen |= choose(blend.left_out_scores(targets), targets, space.classification)
-            alpha = chosen["alpha"]
-        return space.head(update_solution(broadcast.factor, broadcast.weights, rows, targets, alpha), self.name, chosen)
+            found, scores = choose_candidate(blend.left_out_scores(targets, alpha), targets, space.classification)
+            chosen |= found if alpha is None else {}
+            alpha = found["alpha"]
+            temperature = fit_temperature(scores, client.train.targets) if space.classification else None
+        personal = update_solution(broadcast.factor, broadcast.weights, rows, targets, alpha)
+        return space.head(personal, self.name, chosen, temperature)

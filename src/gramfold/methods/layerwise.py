@@ -1,4 +1,4 @@
-"""What methods share that solve a network layer by layer: a round for each, in which the moments of its patches are folded."""
+"""Base of methods that solve a network layer by layer: one round per layer, in which the moments of its patches are folded."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from gramfold.moments import Moments
 from gramfold.numerics import arrays
 
 DEFAULT = "contrast+conv:20:6:200+split:0.4+grid:2"
-"""The network unless another is given."""
+"""The default network."""
 
 
 def first_network(name: str, network: str, task: Task) -> Space:

@@ -1,18 +1,20 @@
-"""Each client alone: a tuned ridge on its own data. What federation has to beat.
+"""Each client alone: a tuned ridge on its own data. The baseline that federation has to beat.
 
 client   W_k = (G_k + beta I)^-1 B_k, beta by leave-one-out
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic, Begin
-from gramfold.methods.parts.selection import choose, penalty_grid
+from gramfold.methods.parts.selection import Candidate, choose_candidate, penalty_grid
 from gramfold.methods.protocol import ClientData
 from gramfold.numerics.arrays import Array
-from gramfold.solve.dual import ridge_from_rows
+from gramfold.solve.dual import ridge_from_rows, ridge_with_left_out
 from gramfold.solve.leave_one_out import Kernel
+from gramfold.solve.temperature import fit_temperature
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Local(Analytic):
     name: ClassVar[str] = "local"
     summary: ClassVar[str] = "each client alone: ridge on its own data"
     paper: ClassVar[str] = "ridge regression"
+    probabilistic: ClassVar[bool] = True
 
     beta: float | None = None
 
@@ -39,12 +42,17 @@ class Local(Analytic):
         space = broadcast.space
         rows = space.map(client.train.inputs)
         targets = space.targets(client.train, rows)
-        chosen = {} if self.beta is not None else _choose(rows, targets, space.classification)
-        beta = self.beta if self.beta is not None else chosen["beta"]
-        return space.head(ridge_from_rows(rows, targets, beta), self.name, chosen)
+        if self.beta is None:
+            found, scores = choose_candidate(_left_out(rows, targets), targets, space.classification)
+            weights = ridge_from_rows(rows, targets, found["beta"])
+        else:
+            found = {}
+            weights, scores = ridge_with_left_out(rows, targets, self.beta)
+        temperature = fit_temperature(scores, client.train.targets) if space.classification else None
+        return space.head(weights, self.name, found, temperature)
 
 
-def _choose(rows: Array, targets: Array, classification: bool) -> dict[str, float]:
+def _left_out(rows: Array, targets: Array) -> Iterator[Candidate]:
     kernel = Kernel.of(rows)
-    left_out = ((p, targets - kernel.left_out_residuals(targets, p)) for p in map(float, penalty_grid(kernel)))
-    return choose((({"beta": penalty}, scores) for penalty, scores in left_out), targets, classification)
+    for penalty in map(float, penalty_grid(kernel)):
+        yield {"beta": penalty}, targets - kernel.left_out_residuals(targets, penalty)

@@ -1,7 +1,7 @@
 """The shared head restricted to the classes a client has: strong, free, and known as Fed3R+OLL (Fani et al., ICML 2024).
 
 server   W as in AFL
-client   scores of classes it has never seen are taken out of the running
+client   masks the scores of classes it has never seen; its own temperature for the others
 """
 
 from dataclasses import dataclass, replace
@@ -14,6 +14,7 @@ from gramfold.methods.afl import AFL
 from gramfold.methods.analytic import Shared
 from gramfold.methods.protocol import ClientData
 from gramfold.numerics.arrays import to_numpy
+from gramfold.solve.temperature import fit_temperature
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,12 @@ class LocalClasses(AFL):
     paper: ClassVar[str] = "Fani et al., ICML 2024 (Fed3R), only-local-labels variant"
 
     def personalize(self, client: ClientData, broadcast: Shared) -> Head:
-        head, labels = broadcast.space.head(broadcast.weights, self.name), broadcast.space.labels
-        if labels is None:
+        head, space = super().personalize(client, broadcast), broadcast.space
+        if space.labels is None:
             return head
-        present = np.isin(np.arange(len(labels)), to_numpy(client.train.targets))
-        return replace(head, offset=np.where(present, 0.0, -np.inf))
+        present = np.isin(np.arange(len(space.labels)), to_numpy(client.train.targets))
+        offset = np.where(present, 0.0, -np.inf)
+        rows = space.map(client.train.inputs)
+        targets = space.targets(client.train, rows)
+        scores = targets - (targets - rows @ broadcast.weights) / (1.0 - broadcast.leverage * client.contributed)
+        return replace(head, offset=offset, temperature=fit_temperature(scores, client.train.targets, offset))

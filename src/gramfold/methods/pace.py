@@ -2,16 +2,16 @@
 
     client   moments of phi(Z)                                              as in AFL
     server   beta by GCV; S + beta I = L L', W = (S + beta I)^-1 M; the discriminant of the left-out scores; sends L, W, these
-    client   u_i = y_i - (y_i - W'f_i) / (1 - h_i), h_i = |L^-1 f_i|^2      its own samples' honest scores: leave-one-out
+    client   u_i = y_i - (y_i - W'f_i) / (1 - h_i), h_i = |L^-1 f_i|^2      its own samples' leave-one-out scores
              a_i, b_i = cosine and Gaussian evidence of u_i                 for each class, in the scores' whitened space
-             q = log(counts + 1/C)                                          what it knows for certain: its class prior
+             q = log(counts + 1/C)                                          its class prior, which it knows exactly
              (s, t) = most likely weights of s a + t b + q                  a few Newton steps
-             E = Y - softmax(s a + t b + q)                                 what this leaves unexplained
+             E = Y - softmax(s a + t b + q)                                 the residual
              R = ridge of E on psi(Z), r_i its left-out fit                 refinement stream, in the dual where n < d2
              (s, t, l) = most likely weights of s a + t b + l r + q         with a prior worth a few samples: small clients shrink
     head     softmax(s a(x) + t b(x) + l psi(x) R + q)
 
-Nothing a client ends up with depends on how the others' data is cut among them: all it takes from them are sums.
+A client's model does not depend on how the others' data is split among them: it uses only their sums.
 """
 
 import math

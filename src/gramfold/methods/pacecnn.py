@@ -1,7 +1,7 @@
 """PACE over a network that is solved layer by layer: FedACnnL's layers, PACE's head. gramfold's own.
 
 rounds     FedACnnL's hidden layers, the same for all clients
-last       PACE on what they end in: prior, discriminant, refinement, everything chosen by leave-one-out
+last       PACE on their output: prior, discriminant, refinement, everything chosen by leave-one-out
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from gramfold.wire.record import Record
 
 @dataclass(frozen=True)
 class Network(Record, kind="pacecnn"):
-    """The network so far, and at the end the ridge on what it ends in."""
+    """The network so far, and at the end the ridge on its output."""
 
     space: Space
     seed: int
@@ -34,7 +34,7 @@ class Network(Record, kind="pacecnn"):
 
 @dataclass(frozen=True)
 class PaceCNN(Method):
-    """`network`: as FedACnnL's. `beta`, `weights`, `regime`: as PACE's; the refinement is on what the network ends in, too."""
+    """`network`: as FedACnnL's. `beta`, `weights`, `regime`: as PACE's; the refinement uses the network's output, too."""
 
     name: ClassVar[str] = "pacecnn"
     summary: ClassVar[str] = "PACE's personal heads over a convolutional network solved layer by layer; calibrated"

@@ -1,11 +1,11 @@
-"""pFedACnnL (Gu et al., arXiv 2502.06915): FedACnnL for groups of clients that are alike, then a network for each client.
+"""pFedACnnL (Gu et al., arXiv 2502.06915): FedACnnL for groups of similar clients, then a network for each client.
 
     client   counts of its classes, and the mean of each            where the groups are not given as one
     server   groups of clients; for every group g a network, as in FedACnnL from the sums over that group: W_l^(g)
     client   for l = 1 .. L, on inputs that its own layers made:
-               W_l = (Gram_k + lam I)^-1 (B_k Q_l + lam W_l^(g))      what it sees itself, held near its group's layer
+               W_l = (Gram_k + lam I)^-1 (B_k Q_l + lam W_l^(g))      its own data, shrunk towards its group's layer
 
-Drawn filters are the group's. A client finds its group by itself, as the one with the nearest centre: so can one that comes late.
+Random filters are the group's. A client finds its group by itself, by the nearest centre; so can one that joins late.
 """
 
 import math
@@ -31,17 +31,17 @@ from gramfold.solve.ridge import factorise
 from gramfold.uploads import GroupedMoments, PerClient
 from gramfold.wire.record import Record
 
-HOLDS = (math.inf, 1e3, 1e1)
-"""What a client tries as lam of all layers but the last, where it is not given; the first are its group's own."""
-VALIDATED = 0.25
-"""The part of its samples that it tries them on."""
+HIDDEN_LAMS = (math.inf, 1e3, 1e1)
+"""Candidates for lam of the hidden layers, where it is not given; infinity keeps the group's own layers."""
+VALIDATION_SHARE = 0.25
+"""The fraction of a client's samples on which the candidates are compared."""
 MIN_SAMPLES = 20
-"""With fewer samples it does not try."""
+"""Clients with fewer samples keep the first candidate."""
 
 
 @dataclass(frozen=True)
 class GroupNetwork(Record, kind="pfedacnnl/group"):
-    """A group's network so far, what its solved filters were solved for, and at the end its last layer and mean leverage."""
+    """A group's network so far, the codes of its solved filters, and at the end its last layer and mean leverage."""
 
     space: Space
     codes: Sequence[Array] = ()
@@ -51,7 +51,7 @@ class GroupNetwork(Record, kind="pfedacnnl/group"):
 
 @dataclass(frozen=True)
 class Groups(Record, kind="pfedacnnl"):
-    """The groups' networks. `means` and `centres` (None where there is one group) tell a client which is its own."""
+    """The groups' networks. From `means` and `centres` (None with one group) a client finds its own."""
 
     groups: Sequence[GroupNetwork]
     seed: int
@@ -70,9 +70,9 @@ class Groups(Record, kind="pfedacnnl"):
 
 @dataclass(frozen=True)
 class PFedACnnL(Method):
-    """`groups`: how many; None: as many as the clients fall into, perhaps one. With 1 nothing but sums over everybody is sent.
-    `lam`: how firmly a client's layers are held near its group's, in units of its Gram_k's mean eigenvalue; None: in the last
-    layer what leave-one-out says, in the others what does best on a part of the client's samples that is kept out meanwhile."""
+    """`groups`: how many; None: as many as the clients form, perhaps one. With 1 only sums over all clients are sent.
+    `lam`: how strongly a client's layers are shrunk towards its group's, in units of its Gram_k's mean eigenvalue; None: for the
+    last layer by leave-one-out, for the hidden layers by validation on a held-out part of the client's samples."""
 
     name: ClassVar[str] = "pfedacnnl"
     summary: ClassVar[str] = "networks solved layer by layer for groups of clients, then each client's own layers near them"
@@ -99,7 +99,7 @@ class PFedACnnL(Method):
         return Groups([GroupNetwork(first_network(self.name, self.network, task))], task.seed)
 
     def _grouping(self, broadcast: Groups) -> bool:
-        """Whether the groups are yet to be found."""
+        """Whether this is the round that forms the groups."""
         return self.groups != 1 and broadcast.centres is None
 
     def local(self, client: ClientData, broadcast: Groups) -> PerClient | GroupedMoments:
@@ -115,7 +115,7 @@ class PFedACnnL(Method):
             check_sums(upload, network_of(space).shape[2], len(space.labels or ()))
             return
         if not isinstance(upload, GroupedMoments) or len(upload.groups) != 1:
-            raise GramfoldError("moments of one group were expected")
+            raise GramfoldError("expected moments of one group")
         ((own, moments),) = upload.groups.items()
         if own >= len(broadcast.groups):
             raise GramfoldError(f"there is no group {own}")
@@ -128,7 +128,7 @@ class PFedACnnL(Method):
             return replace(broadcast, groups=groups, means=means, centres=centres, chosen={"groups": len(centres)})
         solved = []
         for g, so_far in enumerate(broadcast.groups):
-            moments = total.groups[g] if g in total.groups else total.total()  # a group whose clients did not answer
+            moments = total.groups[g] if g in total.groups else total.total()  # no client of this group answered
             if network_of(so_far.space).complete:
                 beta, factor = solve_pooled(moments, self.beta)
                 leverage = mean_leverage(factor, beta, moments.n)
@@ -141,10 +141,10 @@ class PFedACnnL(Method):
     def personalize(self, client: ClientData, broadcast: Groups) -> Head:
         own = broadcast.own(client.train)
         shared = broadcast.groups[own]
-        hold = self.lam if self.lam is not None else self._best_hold(client, shared, broadcast.seed)
-        network = next(_networks(client.train, shared, [hold]))
+        hidden_lam = self.lam if self.lam is not None else self._best_hidden_lam(client, shared, broadcast.seed)
+        network = next(_networks(client.train, shared, [hidden_lam]))
         weights, lam = self._last(network, client.train, shared)
-        chosen = {"group": own, "hold": None if math.isinf(hold) else hold, "lam": lam}
+        chosen = {"group": own, "hidden_lam": None if math.isinf(hidden_lam) else hidden_lam, "lam": lam}
         return replace(shared.space, map=network).head(weights, self.name, chosen)
 
     def _last(self, network: ConvolutionMap, train: Samples, shared: GroupNetwork) -> tuple[Array, float]:
@@ -159,46 +159,46 @@ class PFedACnnL(Method):
         # (Gram + lam I)^-1 (B + lam W) = W + (Gram + lam I)^-1 F'(Y - F W)
         return base + ridge_from_rows(rows, residuals, lam), lam
 
-    def _best_hold(self, client: ClientData, shared: GroupNetwork, seed: int) -> float:
+    def _best_hidden_lam(self, client: ClientData, shared: GroupNetwork, seed: int) -> float:
         codes = arrays.to_numpy(client.train.targets)
         if len(codes) < MIN_SAMPLES or not network_of(shared.space).labels_seen:
-            return HOLDS[0]
-        kept, held_out = stratified(codes, VALIDATED, seeds.generator(seed, f"hold/{client.name}"))
+            return HIDDEN_LAMS[0]
+        kept, held_out = stratified(codes, VALIDATION_SHARE, seeds.generator(seed, f"hold/{client.name}"))
         train, test = (Samples(client.train.inputs[part], client.train.targets[part]) for part in (kept, held_out))
 
         right = {}
-        for hold, network in zip(HOLDS, _networks(train, shared, HOLDS), strict=True):
+        for lam, network in zip(HIDDEN_LAMS, _networks(train, shared, HIDDEN_LAMS), strict=True):
             weights, _ = self._last(network, train, shared)
             found = arrays.to_numpy((network(test.inputs) @ weights).argmax(1))
-            right[hold] = int((found == codes[held_out]).sum())
-        return max(HOLDS, key=lambda hold: right[hold])  # where they tie, the first
+            right[lam] = int((found == codes[held_out]).sum())
+        return max(HIDDEN_LAMS, key=lambda lam: right[lam])  # the first of those that tie
 
     def global_head(self, broadcast: Groups) -> Head | None:
-        """The network of the one group, where there is one."""
+        """The network of the only group, if there is only one."""
         first = broadcast.groups[0]
         if len(broadcast.groups) > 1 or first.weights is None:
             return None
         return first.space.head(first.weights, self.name)
 
 
-def _networks(train: Samples, shared: GroupNetwork, holds: Sequence[float]) -> Iterator[ConvolutionMap]:
-    """A client's layers, all but the last, for each of some holds."""
+def _networks(train: Samples, shared: GroupNetwork, lams: Sequence[float]) -> Iterator[ConvolutionMap]:
+    """A client's hidden layers, for each lam."""
     group_network = network_of(shared.space)
-    first = None  # the first layer's moments are the same for all of them
-    for hold in holds:
-        if math.isinf(hold):
+    first = None  # the first layer's moments do not depend on lam
+    for lam in lams:
+        if math.isinf(lam):
             yield group_network
             continue
         network = ConvolutionMap(group_network.description, {})
         for number, weights in enumerate(group_network.arrays.values()):
             moments = first if first is not None and number == 0 else fold_patches(replace(shared.space, map=network), train)
             first = moments if number == 0 else first
-            network = network.grown(_held(moments, weights, shared.codes[number], hold))
+            network = network.grown(_near_shared(moments, weights, shared.codes[number], lam))
         yield network
 
 
-def _held(own: Moments, shared: Array, codes: Array, lam: float) -> Array:
-    """A client's layer: its solved filters near the shared ones, then the drawn ones as they are."""
+def _near_shared(own: Moments, shared: Array, codes: Array, lam: float) -> Array:
+    """A client's layer: its solved filters, shrunk towards the shared ones, then the random filters unchanged."""
     solved = codes.shape[1]
     penalty = lam * float(own.lower_gram.diagonal().sum()) / own.dim
     wanted = own.cross @ codes + penalty * shared[:, :solved]
@@ -206,11 +206,11 @@ def _held(own: Moments, shared: Array, codes: Array, lam: float) -> Array:
 
 
 def _left_out_lam(rows: Array, targets: Array, residuals: Array, leverage: float) -> float:
-    """lam of the last layer by leave-one-out; the shared layer has seen the client's samples, and is left out going by its mean
-    leverage."""
+    """lam of the last layer by leave-one-out; for the shared layer, which has seen the client's samples, approximately, by its
+    mean leverage."""
     kernel = Kernel.of(rows)
-    honest = residuals / max(1.0 - leverage, 1e-3)
+    left_out = residuals / max(1.0 - leverage, 1e-3)
     candidates: list[Candidate] = [
-        ({"lam": float(lam)}, targets - kernel.left_out_residuals(honest, float(lam))) for lam in penalty_grid(kernel)
+        ({"lam": float(lam)}, targets - kernel.left_out_residuals(left_out, float(lam))) for lam in penalty_grid(kernel)
     ]
     return choose(candidates, targets, classification=True)["lam"]

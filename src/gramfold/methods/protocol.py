@@ -1,12 +1,12 @@
-"""What a method is. Three phases fit them all, one round or two hundred, analytic or gradient:
+"""The method interface. Three phases fit all methods, with one round or two hundred, analytic or gradient:
 
     local(client, broadcast) -> upload            at each client
     uploads are added up                          anywhere: folding is addition, in any order
     aggregate(total, broadcast) -> broadcast      at the server
     personalize(client, broadcast) -> Head        at each client, after the last round
 
-A method says *what* happens, an engine *where*. A broadcast is a `Record` of the method's own: typed, and able to travel. Which
-clients take part, what each already has, whether its samples are in the sum: the engine keeps the books.
+A method defines *what* is computed, an engine *where*. A broadcast is a `Record` of the method's own: typed and serialisable.
+The engine keeps track of participants, of what each client has received, and of whose samples are in the sum.
 """
 
 import math
@@ -21,19 +21,25 @@ from gramfold.heads import Head
 from gramfold.numerics.arrays import Array
 from gramfold.wire.record import Record
 
+INSTEAD = {
+    "images": "extract features first, or flatten with X.reshape(len(X), -1), or use pacecnn or a gradient method",
+    "features": "give images (n x height x width x channels), or use another method",
+}
+"""What to do with samples of a kind that a method does not take."""
+
 
 @dataclass
 class ClientData:
-    """What a method sees at a client: its training samples, and what it remembered there from earlier rounds.
+    """What a method sees at a client: its training samples, and its memory from earlier rounds.
 
-    Methods put new arrays into the memory and never write to those in it: a round that is broken off leaves no trace.
+    Methods put new arrays into the memory and never write to those in it: an interrupted round leaves no trace.
     """
 
     name: str
     train: Samples
     memory: dict[str, Array] = field(default_factory=dict)
     contributed: bool = False
-    """Whether its samples are in the sum behind the broadcast: to be honest about them they must be left out again."""
+    """Whether its samples are in the sum behind the broadcast; unbiased estimates must then leave them out."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +47,15 @@ class Method(ABC):
     """Base of all methods: a frozen set of hyper-parameters, None meaning "chosen in closed form"."""
 
     name: ClassVar[str]
-    """What it is called on the command line and in results."""
+    """Its name on the command line and in results."""
     summary: ClassVar[str]
     paper: ClassVar[str]
     probabilistic: ClassVar[bool] = False
     """Whether its heads give probabilities."""
     input_kinds: ClassVar[frozenset[str]] = frozenset({"features"})
-    """What samples it works on: "features" (rows of numbers), "images"."""
+    """The inputs it supports: "features" (rows of numbers), "images"."""
     has_round_models: ClassVar[bool] = False
-    """Whether there are models to be had after every round, not only after the last."""
+    """Whether clients can compute a model after every round, not only after the last."""
     threaded: ClassVar[bool] = True
     """Whether an engine may work on several clients at once, a thread each."""
 
@@ -76,7 +82,7 @@ class Method(ABC):
         """The upload of one client."""
 
     def check(self, upload: Any, broadcast: Any) -> None:  # noqa: B027
-        """Raise unless the upload can be an answer to the broadcast; an engine asks for uploads that come from elsewhere."""
+        """Raise unless the upload is valid for the broadcast; engines call this for uploads from other processes."""
 
     @abstractmethod
     def aggregate(self, total: Any, broadcast: Any) -> Record:
@@ -99,6 +105,13 @@ class Method(ABC):
         """What the server selected, for the result."""
         return getattr(broadcast, "chosen", None) or {}
 
+    def check_kind(self, task: Task) -> None:
+        """Raise, with a word on what to do, unless it works on the task's kind of samples."""
+        kind = "images" if task.shape else "features"
+        if kind not in self.input_kinds:
+            takes, what = " or ".join(sorted(self.input_kinds)), task.shape or f"{task.inputs} numbers each"
+            raise GramfoldError(f"{self.name} takes {takes}; this data holds {kind} ({what}); {INSTEAD[kind]}")
+
     def check_penalties(self, *names: str) -> None:
         """Raise unless these parameters are None or finite and not negative."""
         for name in names:
@@ -113,11 +126,11 @@ class Method(ABC):
 
 @dataclass(frozen=True)
 class Batched(Method):
-    """A method that computes many clients together, where an engine has them at hand."""
+    """A method that can compute many clients in one batch, where an engine has them all."""
 
     @abstractmethod
     def prefers_batching(self, broadcast: Any) -> bool:
-        """Whether an engine that has all clients at hand should give them to `local_many` and `personalize_many`."""
+        """Whether an engine that has all clients should pass them to `local_many` and `personalize_many`."""
 
     @abstractmethod
     def local_many(self, clients: Sequence[ClientData], broadcast: Any) -> Sequence[Any]:
@@ -130,7 +143,7 @@ class Batched(Method):
 
 @dataclass(frozen=True)
 class Tunable(Method):
-    """A method that must choose some parameters by trial."""
+    """A method that chooses some parameters by trial runs."""
 
     @property
     @abstractmethod
@@ -139,4 +152,4 @@ class Tunable(Method):
 
     @abstractmethod
     def tune(self, federation: Federation, score: Callable[[Method, Federation], float]) -> tuple[Method, Mapping[str, Any]]:
-        """This method with all parameters decided, and what was chosen; `score` runs a candidate for its mean accuracy."""
+        """This method with all parameters set, and the chosen ones. `score` runs a candidate; higher is better."""

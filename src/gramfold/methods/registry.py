@@ -1,4 +1,4 @@
-"""Methods by name: gramfold's own, those that installed packages offer, and any class in anybody's module.
+"""Methods by name: gramfold's own, those that installed packages offer, and any class given as module:Class.
 
 A package offers a method by an entry point of the group "gramfold.methods"; without one it is named "package.module:Class".
 """
@@ -43,12 +43,12 @@ def find_method(spec: str) -> type[Method]:
     except (ImportError, AttributeError, ValueError) as error:
         raise GramfoldError(f"cannot import method {spec!r}: {error}") from None
     if not (isinstance(found, type) and issubclass(found, Method) and dataclasses.is_dataclass(found)):
-        raise GramfoldError(f"{spec!r} is no method: it must be a dataclass that derives from gramfold.methods.Method")
+        raise GramfoldError(f"{spec!r} is not a method: it must be a dataclass that derives from gramfold.methods.Method")
     return found
 
 
 def spec_of(method: Method) -> str:
-    """How a method is named so that `find_method` finds it, also on another machine where its package is installed.
+    """The name under which `find_method` finds a method, also on another machine where its package is installed.
 
     >>> from gramfold.methods import AFL
     >>> spec_of(AFL())
@@ -98,5 +98,5 @@ def _in_words(kind: Any) -> str:
         return " or ".join(_in_words(option) for option in get_args(kind))
     if get_origin(kind) is tuple:
         return f"a list of {len(get_args(kind))} numbers"
-    words = {float: "a number", int: "a whole number", str: "a text", bool: "true or false", type(None): "none"}
+    words = {float: "a number", int: "a whole number", str: "a string", bool: "true or false", type(None): "none"}
     return words.get(kind, getattr(kind, "__name__", str(kind)))

@@ -1,7 +1,7 @@
 """Moments: what a client says about its data, once. Everything analytic folds through them.
 
-value: what they are and their algebra. products: how a sum of many is held. codec: their form on the wire and as a vector.
-checks: what is asked of moments that come from elsewhere.
+value: what they are and their algebra. samples: what they are made from. products: how a sum of many is held. codec: their form
+on the wire and as a vector. checks: what is asked of moments that come from elsewhere.
 """
 
 from gramfold.moments.checks import check_exact_counts, check_possible

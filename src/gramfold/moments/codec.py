@@ -112,11 +112,14 @@ def _triangle(moments: "Moments") -> np.ndarray:
 
 def _is_triangular(rows: arrays.Array) -> bool:
     """Whether rows are a factor as it travels, and travel as they are."""
-    return not np.tril(arrays.to_numpy(rows), -1).any()
+    below = arrays.to_numpy(rows)[1:]
+    return not (below[:, :1].any() or np.tril(below).any())
 
 
 def _padded(rows: arrays.Array, n: int) -> np.ndarray:
     """The rows and zeros, n in all: a factor that was recovered from a gram may have fewer."""
+    if len(rows) == n:
+        return arrays.to_numpy(rows)
     padded = np.zeros((n, rows.shape[1]))
     padded[: len(rows)] = arrays.to_numpy(rows)
     return padded

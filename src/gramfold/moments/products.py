@@ -182,7 +182,9 @@ def recover_rows(gram: Array, cross: Array, most: int) -> tuple[Array, Array]:
         targets = arrays.concatenate([targets, (lengths[spare, None] / tiny) * right[spare]])
     wrong = _largest((rows**2).sum(0) - gram.diagonal()) > CANCELLED * _largest(gram.diagonal())
     if wrong or _largest((rows.T @ targets - cross) / size[:, None]) > CANCELLED * _largest(wanted):
-        raise GramfoldError(f"these are not the moments of {most} samples: noise was added, or samples were never part of them")
+        raise GramfoldError(
+            f"these are not the moments of {most} samples: noise, or the rounding of a far larger sum, is in them"
+        )
     return rows, targets
 
 

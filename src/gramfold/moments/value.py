@@ -14,7 +14,7 @@ import numpy as np
 
 from gramfold import wire
 from gramfold.errors import GramfoldError
-from gramfold.moments import codec
+from gramfold.moments import codec, samples
 from gramfold.moments.checks import check_exact_counts, check_possible, check_symmetric
 from gramfold.moments.products import Products, recover_rows
 from gramfold.numerics import arrays
@@ -72,24 +72,12 @@ class Moments:
         (n numbers, none negative) these are F'diag(w)F, F'diag(w)Y and sums of w y^2: a weight of 2 is a row twice, but n stays
         the number of samples. With `copy=False` the arrays may be kept, and must not be written to afterwards.
         """
-        if features.ndim != 2:
-            raise GramfoldError(f"features must be n x m, got an array of shape {tuple(features.shape)}")
-        n, m = features.shape
-        if len(targets) != n:
-            raise GramfoldError(f"{n} feature rows but {len(targets)} targets")
-        if classes is None:
-            labels = None
-            targets = arrays.float64(targets)
-            targets = targets[:, None] if targets.ndim == 1 else targets
-            outputs = targets.shape[1]
-        else:
+        labels = None
+        if classes is not None:
             labels = tuple(range(int(classes))) if isinstance(classes, Integral) else tuple(np.asarray(classes).tolist())
-            outputs = len(labels)
-            targets = _codes(targets)
-            if n and not (int(targets.min()) >= 0 and int(targets.max()) < outputs):
-                raise GramfoldError(f"class codes must lie in 0..{outputs - 1}, got {targets.min()}..{targets.max()}")
-        if weights is not None:
-            weights = _checked_weights(weights, n)
+        targets, outputs = samples.checked_targets(features, targets, None if labels is None else len(labels))
+        weights = None if weights is None else samples.checked_weights(weights, len(features))
+        n, m = features.shape
         total = cls(m, outputs, labels=labels, fingerprint=fingerprint, like=arrays.zeros((0,), features))
         for block in arrays.blocks(n, m):
             rows = arrays.float64(features[block])
@@ -97,25 +85,14 @@ class Moments:
             if not (arrays.all_finite(rows) and arrays.all_finite(wanted)):
                 raise GramfoldError("features and targets must be finite; found NaN or infinity")
             total.exact_n += len(rows)
+            squares = samples.squares(rows, wanted, outputs, None if weights is None else weights[block])
+            total.squares = total.squares + squares
             if weights is not None:
-                rows, wanted = total._weighted(rows, wanted, weights[block])
-            else:
-                squares = arrays.like(np.bincount(wanted, minlength=outputs), rows) if labels else (wanted**2).sum(0)
-                total.squares = total.squares + squares
-                if len(rows) < m and copy:  # buffered rows are kept as they are, so they must be nobody else's
-                    rows, wanted = arrays.copy(rows), arrays.copy(wanted)
+                rows, wanted = samples.weighted(rows, wanted, outputs, weights[block])
+            elif len(rows) < m and copy:  # buffered rows are kept as they are, so they must be nobody else's
+                rows, wanted = arrays.copy(rows), arrays.copy(wanted)
             total.products.append(rows, wanted)
         return total.settle()
-
-    def _weighted(self, rows: Array, targets: Array, weights: np.ndarray) -> tuple[Array, Array]:
-        """Rows and targets times the root of their weights; the squares are added here, where whole weights stay whole."""
-        if targets.ndim == 1:
-            self.squares = self.squares + arrays.like(np.bincount(targets, weights, minlength=self.outputs), rows)
-            targets = arrays.one_hot(targets, self.outputs, rows)
-        else:
-            self.squares = self.squares + (arrays.like(weights, rows)[:, None] * targets**2).sum(0)
-        roots = arrays.like(np.sqrt(weights), rows)[:, None]
-        return rows * roots, targets * roots
 
     @classmethod
     def from_arrays(
@@ -290,19 +267,3 @@ def _largest(array: Array) -> float:
 def _short(value: object) -> str:
     text = str(value) or "none"
     return text if len(text) <= 40 else text[:37] + "..."
-
-
-def _codes(targets: Array) -> Array:
-    """Class codes as whole numbers."""
-    codes = arrays.to_numpy(targets)
-    if codes.ndim != 1 or (codes.dtype.kind == "f" and not (np.isfinite(codes).all() and (codes == np.rint(codes)).all())):
-        raise GramfoldError("class codes must be whole numbers, one per sample")
-    return codes.astype(np.int64)
-
-
-def _checked_weights(weights: Array, n: int) -> np.ndarray:
-    """One finite number per sample, none negative."""
-    numbers = np.asarray(arrays.to_numpy(weights), dtype=np.float64)
-    if numbers.shape != (n,) or not (np.isfinite(numbers).all() and numbers.min(initial=0.0) >= 0):
-        raise GramfoldError(f"weights must be {n} finite numbers, none of them negative")
-    return numbers

@@ -1,4 +1,4 @@
-"""The models that gradients train: described in a few words, built where needed. Importing this does not import torch."""
+"""The models for gradient training: described by a short string, built where needed. Importing this does not import torch."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def build(description: dict[str, object], device: str = "cpu") -> "Network":
-    """The network that a description tells of, on a device; built once per thread, since calling it is not thread-safe."""
+    """The network of a description, on a device; built once per thread, since calling it is not thread-safe."""
     arrays.require_torch()
     from gramfold.networks.network import built
 

@@ -1,4 +1,4 @@
-"""How a network is written: "linear", "mlp:256", "cnn:32", "resnet18", "resnet:8x1"; and the small dict it becomes."""
+"""The notation for networks: "linear", "mlp:256", "cnn:32", "resnet18", "resnet:8x1"; and the small dict it becomes."""
 
 from collections.abc import Sequence
 from typing import Any

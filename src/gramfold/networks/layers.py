@@ -13,7 +13,7 @@ class Pixels(nn.Module):
 
 
 MOMENTUM = 0.1
-"""What a batch counts for in the running statistics."""
+"""The weight of a batch in the running statistics."""
 
 
 class Norm(nn.BatchNorm2d):

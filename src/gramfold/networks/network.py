@@ -105,7 +105,7 @@ class Network:
         return out, {f"{name}.{key}": value for name, norm in self._norms.items() for key, value in norm.fresh.items()}
 
     def full_state(self, state: Mapping[str, Tensor]) -> State:
-        """All weights, the frozen ones included: what a file must hold to need nothing else."""
+        """All weights, the frozen ones included: everything that a self-contained file needs."""
         return {**dict(self._module.named_parameters()), **self.buffers, **state}
 
 
@@ -158,7 +158,7 @@ def _draw(module: nn.Module, seed: int) -> None:
 
 
 def _is_frozen(name: str) -> bool:
-    """Whether HEART-PFL leaves it alone: convolutions and the normalisation of shortcuts; adapters, bn1, bn2 and head train."""
+    """Whether HEART-PFL freezes it: convolutions and the normalisation of shortcuts; adapters, bn1, bn2 and head train."""
     parts = name.split(".")
     return not (parts[0] == "head" or "adapter" in name or parts[-2] in ("bn1", "bn2"))
 

@@ -5,12 +5,12 @@ from torch import Tensor, nn
 
 from gramfold.networks.layers import Norm, Pixels
 
-DROPPED = 0.3
+DROPOUT = 0.3
 
 
 class Adapter(nn.Module):
-    """a(x) = x + Conv1x1(Dropout(BN(x))). What dropout drops is told by `noise`, uniform numbers in [0, 1) for every entry of
-    x: they come from outside, since clients trained side by side have random numbers of their own."""
+    """a(x) = x + Conv1x1(Dropout(BN(x))). Dropout follows `noise`, uniform numbers in [0, 1) for every entry of x, passed in
+    because each of the clients trained side by side has its own random stream."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -23,12 +23,12 @@ class Adapter(nn.Module):
         z = self.norm(x)
         self.entries = z[0].numel()
         if self.training and self.noise is not None:
-            z = z * (self.noise.reshape(z.shape) >= DROPPED) / (1 - DROPPED)
+            z = z * (self.noise.reshape(z.shape) >= DROPOUT) / (1 - DROPOUT)
         mixed: Tensor = self.mix(z)
         return x + mixed
 
 
-class Thinned(nn.Conv2d):
+class StridedConv1x1(nn.Conv2d):
     """A 1x1 convolution with a stride, as a plain one on every stride-th pixel: oneDNN's strided one writes past its memory on
     few channels, and crashes or hangs (uxlfoundation/oneDNN#6035)."""
 
@@ -53,7 +53,7 @@ class Block(nn.Module):
         self.bn2 = Norm(outputs)
         self.downsample = nn.Sequential()
         if stride != 1 or inputs != outputs:
-            self.downsample = nn.Sequential(Thinned(inputs, outputs, stride), Norm(outputs))
+            self.downsample = nn.Sequential(StridedConv1x1(inputs, outputs, stride), Norm(outputs))
 
     def forward(self, x: Tensor) -> Tensor:
         z = torch.relu(self.bn1(self.adapter1(self.conv1(x))))

@@ -1,1 +1,1 @@
-"""Arrays, BLAS, threads and random streams: what the mathematics stands on."""
+"""Arrays, BLAS, threads and random streams: the numerical foundations."""

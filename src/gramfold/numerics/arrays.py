@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from gramfold.errors import GramfoldError
 from gramfold.numerics import blas, threads
 
 Array: TypeAlias = Any
-"""A NumPy array or a torch tensor."""
+"""A NumPy array or a torch tensor; for samples also sparse rows (SciPy's CSR)."""
 
 BLOCK_BYTES = 32 * 2**20
 """How much of a feature matrix is promoted to float64 at a time."""
@@ -25,8 +25,14 @@ def is_torch(array: Array) -> bool:
     return type(array).__module__.partition(".")[0] == "torch"
 
 
+def is_sparse(array: Array) -> bool:
+    return bool(issparse(array))
+
+
 def float64(array: Array) -> Array:
-    """The array in float64, on the device where it is; not copied if it already is that."""
+    """The array in float64, dense, on the device where it is; not copied if it already is that."""
+    if is_sparse(array):
+        return array.astype(np.float64).toarray()
     if is_torch(array):
         import torch
 
@@ -35,16 +41,18 @@ def float64(array: Array) -> Array:
 
 
 def to_numpy(array: Array) -> np.ndarray:
+    if is_sparse(array):
+        return np.asarray(array.toarray())
     return array.detach().cpu().numpy() if is_torch(array) else np.asarray(array)
 
 
 def to_device(array: Array, device: str) -> Array:
-    """The array where the work is to be done: NumPy for "cpu", a torch tensor for any other device."""
+    """The array where the work is to be done: NumPy for "cpu" (sparse rows as they are), a torch tensor for any other device."""
     if device == "cpu":
-        return to_numpy(array)
+        return array if is_sparse(array) else to_numpy(array)
     import torch
 
-    return array.to(device) if is_torch(array) else torch.as_tensor(np.ascontiguousarray(array), device=device)
+    return array.to(device) if is_torch(array) else torch.as_tensor(np.ascontiguousarray(to_numpy(array)), device=device)
 
 
 def require_torch() -> None:
@@ -80,7 +88,9 @@ def like(values: Array, other: Array) -> Array:
 
 
 def as_array(values: Any) -> Array:
-    """A tensor as it is, anything else as a NumPy array."""
+    """A tensor as it is, sparse rows as CSR, anything else as a NumPy array."""
+    if is_sparse(values):
+        return csr_array(values)
     return values if is_torch(values) else np.asarray(values)
 
 

@@ -45,7 +45,7 @@ def _double(value: float) -> Any:
 
 def _data(array: Float64, written: bool = False) -> ctypes.c_void_p:
     n, m = array.shape
-    # NumPy leaves the stride of an axis of length one to chance
+    # the stride of an axis of length one is arbitrary in NumPy
     rows_apart = n <= 1 or (array.strides[0] % 8 == 0 and array.strides[0] >= 8 * m)
     if (
         array.dtype != np.float64

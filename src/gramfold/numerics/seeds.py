@@ -1,4 +1,4 @@
-"""Every random thing has a name, and its stream depends on that name and the root seed alone, never on call order."""
+"""Named random streams: each depends on its name and the root seed alone, never on call order."""
 
 import hashlib
 

@@ -1,7 +1,7 @@
 """One policy for BLAS threads, entered by engines only.
 
 The number of threads is a setting of the whole process. Runs in several threads of a process may ask for different ones at the
-same time and end in any order: the least that anybody asks for holds, and after the last the process is as it was.
+same time and end in any order: the smallest requested number applies, and after the last run the process is as before.
 """
 
 import threading
@@ -13,7 +13,7 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
-_asked: list[int] = []
+_requested: list[int] = []
 _limiter: Any = None
 _controller: ThreadpoolController | None = None
 _engine: ContextVar[bool] = ContextVar("gramfold_engine", default=False)
@@ -21,8 +21,8 @@ _engine: ContextVar[bool] = ContextVar("gramfold_engine", default=False)
 
 @contextmanager
 def limit(count: int) -> Iterator[None]:
-    """At most so many BLAS threads within the block."""
-    _ask(count)
+    """At most `count` BLAS threads within the block."""
+    _request(count)
     try:
         yield
     finally:
@@ -31,7 +31,7 @@ def limit(count: int) -> Iterator[None]:
 
 @contextmanager
 def engine() -> Iterator[None]:
-    """Within the block gramfold may set the number of threads; outside it is the caller's business."""
+    """Within the block gramfold may set the number of threads; outside, the caller decides."""
     token = _engine.set(True)
     try:
         yield
@@ -44,25 +44,25 @@ def one_if_engine() -> Any:
     return limit(1) if _engine.get() else nullcontext()
 
 
-def _ask(count: int) -> None:
+def _request(count: int) -> None:
     with _lock:
-        _asked.append(count)
+        _requested.append(count)
         _apply()
 
 
 def _withdraw(count: int) -> None:
     with _lock:
-        _asked.remove(count)
+        _requested.remove(count)
         _apply()
 
 
 def _apply() -> None:
-    """Undo the present limit, which restores what was there before anybody asked, and set the least that is asked for."""
+    """Undo the current limit, which restores the original one, and set the smallest requested number."""
     global _limiter, _controller
     if _limiter is not None:
         _limiter.restore_original_limits()
         _limiter = None
-    if _asked:
+    if _requested:
         if _controller is None:
             _controller = ThreadpoolController()
-        _limiter = _controller.limit(limits=min(_asked))
+        _limiter = _controller.limit(limits=min(_requested))

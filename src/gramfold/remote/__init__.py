@@ -1,1 +1,1 @@
-"""What any network engine needs: sites, the task they agree on, policies, the sum and who is in it. Knows no transport."""
+"""What any network engine needs: sites, the task they agree on, policies, and the ledger of uploads. Transport-agnostic."""

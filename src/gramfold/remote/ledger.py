@@ -1,7 +1,7 @@
-"""What a server has folded: the sum, and which uploads are in it, in one file that is written all or nothing.
+"""The server's ledger: the sum of uploads and the list of those in it, in one file that is written atomically.
 
-So an upload counts once, also across restarts: either it is in the sum and in the list, or in neither. This is the place for
-a durable ledger that also keeps the way the sum came about.
+So an upload counts once, even across restarts: it is either in both the sum and the list, or in neither. This is the place
+for a durable ledger that also records the history of the sum.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from gramfold.wire import Packet
 
 @dataclass
 class SentUpload(Contribution):
-    """A site's upload, the id by which it counts, and the one that it replaces, as the site still has it."""
+    """A site's upload, its id, and the earlier upload that it replaces, as sent again by the site."""
 
     site: str = ""
     upload_id: str = ""
@@ -27,7 +27,7 @@ class SentUpload(Contribution):
 
 
 class Ledger(Fold):
-    """A sum of uploads. `kept` is a folder for methods whose server needs each upload again."""
+    """A sum of uploads. `kept` is the folder for individual uploads, where the method needs them again."""
 
     def __init__(self, total: Any = None, counted: Mapping[str, str] | None = None, kept: Path | None = None) -> None:
         super().__init__()
@@ -37,13 +37,13 @@ class Ledger(Fold):
         self.contributed = set(self.counted)
 
     def add(self, contribution: Contribution) -> None:
-        """Add an upload of a site that has none in the sum, or has replaced it."""
+        """Add a site's upload; one that is already in the sum must be replaced."""
         assert isinstance(contribution, SentUpload)
         site, upload = contribution.site, contribution.upload
         if contribution.replaced is not None:
-            self._take_out(site, upload, contribution.replaced)
+            self._subtract(site, upload, contribution.replaced)
         if site in self.counted:
-            raise GramfoldError("its data has changed and what it sent before is gone; start anew in another folder")
+            raise GramfoldError("its data has changed and its previous upload is gone; start over in another folder")
         if self.kept is not None:
             wire.write_atomically(self._kept_file(site), *upload.pack().pieces())
         if self.total is None:
@@ -53,17 +53,17 @@ class Ledger(Fold):
         self.counted[site] = contribution.upload_id
         self.contributed.add(site)
 
-    def _take_out(self, site: str, upload: Any, replaced: Any) -> None:
+    def _subtract(self, site: str, upload: Any, replaced: Any) -> None:
         if self.kept is not None:
             replaced = self.upload_of(site)
         if not (isinstance(replaced, Moments) and isinstance(upload, Moments)):
-            raise GramfoldError("only moments can be taken out of a sum again; start anew in another folder")
+            raise GramfoldError("only moments can be subtracted from a sum; start over in another folder")
         upload.require_same_space(self.total)
         self.total = self.total - replaced
         del self.counted[site]
 
     def upload_of(self, client: str) -> Any:
-        """A site's upload again, for methods that keep them."""
+        """A site's upload, for methods that keep them."""
         return uploads.unpack(Packet.from_bytes(wire.read(self._kept_file(client))))
 
     def _kept_file(self, site: str) -> Path:
@@ -77,7 +77,7 @@ class Ledger(Fold):
 
     @classmethod
     def load(cls, path: Path, session: str, kept: Path | None) -> "Ledger":
-        """What was saved there; nothing where there is nothing."""
+        """The saved ledger; an empty one if there is no file."""
         if not path.exists():
             return cls(kept=kept)
         packet = Packet.from_bytes(wire.read(path))
@@ -90,5 +90,5 @@ class Ledger(Fold):
 
 
 def saved_task(path: Path) -> str | None:
-    """The task of what was folded there, as JSON."""
+    """The task of the uploads folded there, as JSON; None if there is no file."""
     return str(Packet.from_bytes(wire.read(path)).meta["task"]) if path.exists() else None

@@ -1,4 +1,4 @@
-"""What passes between a server and its sites, and what carries it. Nothing here knows how."""
+"""Messages between a server and its sites, and the interface that carries them; implementations are elsewhere."""
 
 import threading
 import time
@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from gramfold.wire import Packet
 
 TASK, QUERY, TRAIN, EVALUATE = "query.task", "query", "train", "evaluate"
-"""The kinds of message: what is your data like; your upload (of one round; of one of many); make your head and test it."""
+"""The kinds of message: describe your data; send your upload (of the only round; of one of many); compute and test your head."""
 BROADCAST, UPLOAD, REPLACED = "broadcast", "upload", "replaced"
-"""What the packets of a message are called."""
+"""The names of the packets in a message."""
 
 
 @dataclass(frozen=True)
@@ -23,43 +23,43 @@ class Message:
 
 
 @dataclass
-class Asked:
-    """A message that is out."""
+class Request:
+    """A message that has been sent and awaits its answer."""
 
     node: int
     kind: str
     message_id: str
     sent: float
-    look_at: float = 0.0
+    poll_at: float = 0.0
 
 
 @dataclass
 class Arrival:
-    """An answer, or why there is none. Reading it empties it, so that nothing is held twice."""
+    """An answer, or why there is none. Reading it empties it, so that nothing is in memory twice."""
 
-    asked: Asked
+    request: Request
     read: Callable[[], Message] | None
     error: str = ""
     late: bool = False
-    """Whether it belongs to a phase that has gone on without it."""
+    """Whether it answers a request of an earlier phase."""
     handled: threading.Event = field(default_factory=threading.Event)
 
     @property
     def seconds(self) -> float:
-        return time.monotonic() - self.asked.sent
+        return time.monotonic() - self.request.sent
 
 
 class Exchange(Protocol):
-    """Messages to nodes, and their answers one by one as they come."""
+    """Messages to nodes, and their answers one by one as they arrive."""
 
     deadline: float
 
     def nodes(self, needed: int = 0, expected: int = 0) -> dict[int, str]:
-        """The nodes that are connected, with the names they are registered under. Waits for as many as are needed until the
-        deadline, and a little for those that are expected beyond."""
+        """The connected nodes, with their registered names. Waits until the deadline for as many as are needed, and briefly
+        for the others that are expected."""
 
     def ask(self, kind: str, messages: Iterable[tuple[int, Message]]) -> Iterator[Arrival]:
-        """Send, and yield what comes until all have answered or the deadline is over; then those who have not."""
+        """Send, and yield answers until all have arrived or the deadline has passed; then an error for each that is missing."""
 
 
 def one_line(text: str) -> str:

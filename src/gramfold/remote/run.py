@@ -1,4 +1,4 @@
-"""A run at the server, from waiting for sites to the last figure, and its folder."""
+"""A run at the server, from waiting for sites to writing its folder."""
 
 import logging
 from collections.abc import Callable
@@ -20,7 +20,7 @@ EVENTS, ERROR = "events.jsonl", "error.txt"
 
 
 def run_remote(exchange: Exchange, settings: Settings) -> Result:
-    """Run a method over the sites that an exchange reaches; figures, report and shared model are left in `out`."""
+    """Run a method over the sites of an exchange; figures, report and shared model are written to `out`."""
     out = settings.out
     make_folder(out)
     (out / ERROR).unlink(missing_ok=True)
@@ -43,7 +43,7 @@ def run_remote(exchange: Exchange, settings: Settings) -> Result:
 
 
 def event_writer(path: Path) -> Callable[[Event], None]:
-    """Events as lines of JSON, for whoever watches the run from another process."""
+    """Events as lines of JSON, for processes that watch the run."""
 
     def write(event: Event) -> None:
         with path.open("a") as file:
@@ -53,7 +53,7 @@ def event_writer(path: Path) -> Callable[[Event], None]:
 
 
 def record_failure(out: Path, error: GramfoldError) -> str:
-    """Leave the reason in the run's folder; one line."""
+    """Write the reason, as one line, to the run's folder, and return it."""
     reason = one_line(str(error))
     if out.is_dir():
         wire.write_atomically(out / ERROR, f"{reason}\n".encode())

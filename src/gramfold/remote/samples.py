@@ -1,4 +1,4 @@
-"""A client of a federation in this process as a site of its own: its samples in a file, and the loader that reads them there."""
+"""Turns a client of an in-process federation into a site: its samples as a file, and the loader that reads them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,19 +14,21 @@ PARTS = ("X", "y", "X_test", "y_test")
 
 
 def save(path: Path, client: Client, task: Task) -> None:
-    """Write both splits, labels as they are called outside."""
-    arrays = [part for samples in (client.train(), client.test()) for part in (to_numpy(samples.inputs), _outside(samples, task))]
+    """Write both splits, with the original labels instead of class codes."""
+    arrays = [
+        part for samples in (client.train(), client.test()) for part in (to_numpy(samples.inputs), _with_labels(samples, task))
+    ]
     named: dict[str, Any] = dict(zip(PARTS, arrays, strict=True))
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez(path, **named)
 
 
 def load(site: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
-    """A site's loader: what `save` wrote to the file that the site's configuration calls `samples`."""
+    """A site's loader: reads what `save` wrote, from the file named by `samples` in the site's configuration."""
     with np.load(str(site["samples"]), allow_pickle=False) as file:
         return tuple(file[part] for part in PARTS)
 
 
-def _outside(samples: Samples, task: Task) -> np.ndarray:
+def _with_labels(samples: Samples, task: Task) -> np.ndarray:
     targets = to_numpy(samples.targets)
     return targets if task.labels is None else np.asarray(task.labels)[targets.astype(np.int64)]

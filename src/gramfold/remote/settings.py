@@ -1,4 +1,4 @@
-"""A run's configuration, as it stands in the app's pyproject.toml or is given to `flwr run`."""
+"""A run's configuration, from the app's pyproject.toml or the command line of `flwr run`."""
 
 import json
 import math
@@ -19,34 +19,34 @@ class Settings:
 
     method: Method
     task: Task | None
-    """None: the sites are asked, and must agree."""
+    """None: the sites describe their data, and must agree."""
     seed: int
-    """Of a task that the sites agree on; one that is given has its own."""
+    """The seed of a task that the sites agree on; a given task has its own."""
     minimum_sites: int
     deadline: float
     """Seconds, for each phase."""
     out: Path
     sites: tuple[str, ...] = ()
-    """Who is expected."""
+    """The expected sites."""
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> "Settings":
         try:
             parameters = json.loads(str(config.get("parameters") or "{}"))
             if not isinstance(parameters, dict):
-                raise ValueError("`parameters` is no JSON object")
+                raise ValueError("`parameters` is not a JSON object")
             seed, minimum = int(config.get("seed", 0)), int(config.get("minimum-sites", 1))
             deadline = float(config.get("deadline-seconds", 600.0))
             if seed < 0 or minimum < 1 or not 0 < deadline < math.inf:
-                raise ValueError("`seed` is at least 0, `minimum-sites` at least 1, `deadline-seconds` more than 0")
+                raise ValueError("`seed` must be at least 0, `minimum-sites` at least 1, `deadline-seconds` more than 0")
         except ValueError as error:
             raise GramfoldError(f"cannot read the run's configuration: {error}") from None
         method = make_method(str(config.get("method", "pace")), **parameters)
         unset = method.undecided if isinstance(method, Tunable) else ()
         if unset:
             raise GramfoldError(
-                f"{method.name} would choose {unset[0]} by trial on all clients' data, which no server has; "
-                f"give it, by --set {method.name}.{unset[0]}=... or in its configuration: parameters = '{{\"{unset[0]}\": ...}}'"
+                f"{method.name} would tune {unset[0]} by trial runs on all clients' data, which a server does not have; "
+                f"set it with --set {method.name}.{unset[0]}=... or in the configuration: parameters = '{{\"{unset[0]}\": ...}}'"
             )
         task = task_from_json(str(config["task"])) if config.get("task") else None
         sites = tuple(name.strip() for name in str(config.get("sites", "")).split(",") if name.strip())

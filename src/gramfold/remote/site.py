@@ -1,12 +1,12 @@
-"""A site: its own data, and what it keeps on its own disk. Nothing here knows of Flower; a message is a header and packets.
+"""A site: its own data, and the files on its own disk. Independent of Flower; a message is a header and packets.
 
     STATE/METHOD/head.safetensors                  the site's head, for `gramfold.load_head`
-    STATE/METHOD/SESSION/memory.safetensors        what the method remembers between messages
-    STATE/METHOD/SESSION/received.safetensors      arrays that came before and do not travel again
-    STATE/METHOD/SESSION/upload-ID.safetensors     the moments that it sent
+    STATE/METHOD/SESSION/memory.safetensors        the method's memory between messages
+    STATE/METHOD/SESSION/received.safetensors      arrays received earlier, which are not sent again
+    STATE/METHOD/SESSION/upload-ID.safetensors     the moments that the site sent
 
-Every file is written all or nothing. A session is one method with its parameters on one task; the site works out its name
-itself, and everything about where its data lies comes from its own configuration, never from a message.
+Every file is written atomically. A session is one method with its parameters on one task; the site derives its name itself,
+and the location of its data comes from its own configuration only, never from a message.
 """
 
 import functools
@@ -17,6 +17,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,10 @@ from gramfold import wire
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
 from gramfold.federation import Client, Samples, Task, load_npz
-from gramfold.federation.datasets import encode
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
 from gramfold.methods import ClientData, Method, make_method
-from gramfold.numerics.arrays import Array, to_numpy
+from gramfold.numerics import inputs
+from gramfold.numerics.arrays import Array, is_sparse, to_numpy
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
 from gramfold.remote.tasks import session_of, task_from_json
 from gramfold.version import __version__
@@ -37,7 +38,7 @@ from gramfold.wire import Packet, file_name
 from gramfold.wire.record import Record
 
 HELD_OUT = 0.25
-"""The part of a site's samples to test on, where its data has no split of its own."""
+"""The fraction of a site's samples held out for testing, where its data has no split of its own."""
 Answer = tuple[dict[str, Any], dict[str, Packet]]
 
 
@@ -54,7 +55,7 @@ class Site:
         self.name = str(config.get("name", "")).strip()
 
     def answer(self, kind: str, read: Callable[[], Message]) -> Message:
-        """The answer to a message, read here; whatever goes wrong is one line in it, with the site's name."""
+        """The answer to a message; any error becomes one line in it, with the site's name."""
         mine, begun = {"site": self.name, "gramfold": __version__}, time.monotonic()
         try:
             if not self.name:
@@ -86,25 +87,25 @@ class Site:
         return given_client(self.name, self.source, task, HELD_OUT)
 
     def _task(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
-        """What its data is like."""
-        X, y = (to_numpy(part) for part in self.source[:2])
-        told: dict[str, Any] = {"inputs": int(np.prod(X.shape[1:])), "shape": list(X.shape[1:]) if X.ndim > 2 else []}
-        targets = [to_numpy(part) for part in self.source[1::2]]
+        """A description of its data."""
+        X, y = self.source[0], to_numpy(self.source[1])
+        described: dict[str, Any] = {"inputs": int(np.prod(X.shape[1:])), "shape": list(X.shape[1:]) if X.ndim > 2 else []}
+        targets: np.ndarray = np.concatenate([to_numpy(part) for part in self.source[1::2]])
         listed = _listed_classes(self.config.get("data"))
         if listed is not None:
-            told |= {"labels": listed, "outputs": len(listed)}
+            described |= {"labels": listed, "outputs": len(listed)}
         elif y.ndim > 1 or (y.dtype.kind == "f" and (y != np.rint(y)).any()):
-            told |= {"labels": None, "outputs": int(np.prod(y.shape[1:]))}
+            described |= {"labels": None, "outputs": int(np.prod(y.shape[1:]))}
         else:
-            found = encode(np.concatenate(targets), self.name)[1]
-            told |= {"labels": list(found), "outputs": len(found)}
+            found = inputs.encode(inputs.labels(targets, len(targets), f"client {self.name!r}"))[1]
+            described |= {"labels": list(found), "outputs": len(found)}
         train = len(y) if len(self.source) == 4 else len(y) - int(held_out_size(np.array(len(y)), HELD_OUT))
-        return {**told, "declared": listed is not None, "samples": train}, {}
+        return {**described, "declared": listed is not None, "samples": train}, {}
 
     # --- its work ---
 
     def _local(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
-        """Its upload; nothing but its name where the server has counted it already."""
+        """Its upload; only the upload's id where the server has already counted it."""
         work = self._work(header, packets)
         train = work.client.train()
         name = _upload_id(self.name, work.folder.name, work.run, header["round"], train)
@@ -126,10 +127,10 @@ class Site:
         return {"upload": name, "replaces": replaced[0]}, {UPLOAD: packed, REPLACED: replaced[1]}
 
     def _personalize(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
-        """Its head, kept here; what the server gets is how well it does."""
+        """Compute and keep its head; the server receives only its figures."""
         work = self._work(header, packets)
         train, test = work.client.train(), work.client.test()
-        # to be honest about its own samples a method must know whether they are in the sum
+        # for unbiased estimates a method must know whether its own samples are in the sum
         contributed = bool(work.memory_of) and header.get("upload") == work.memory_of
         head = work.method.personalize(ClientData(self.name, train, dict(work.memory), contributed), work.broadcast)
         head.save(head_file(work.state, work.method.name))
@@ -150,8 +151,8 @@ class Site:
         return _Work(method, Path(str(state)), folder, str(header["run"]), self.client(task), packets[BROADCAST])
 
     def _method(self, header: Mapping[str, Any]) -> Method:
-        """The method of a message. One that is named by its module is imported only where this site's
-        configuration lists it (or `*`)."""
+        """The method that a message names. A method given as module:Class is imported only if this site's configuration lists
+        it (or `*`)."""
         spec = str(header["method"])
         allowed = {name.strip() for name in str(self.config.get("methods", "")).split(",")}
         if ":" in spec and not allowed & {spec, "*"}:
@@ -161,18 +162,18 @@ class Site:
 
 @dataclass
 class _Work:
-    """One message's work: the method, and what this session left on disk."""
+    """The work for one message: the method, and the session's files on disk."""
 
     method: Method
     state: Path
     folder: Path
-    """What this session left on disk."""
+    """The session's files."""
     run: str
     client: Client
     packet: Packet
     memory: dict[str, Array] = field(default_factory=dict)
     memory_of: str = ""
-    """The upload that the memory belongs to."""
+    """The id of the upload that the memory belongs to."""
     broadcast: Record = field(init=False)
 
     def __post_init__(self) -> None:
@@ -194,7 +195,7 @@ class _Work:
         self.memory, self.memory_of = dict(memory), upload
 
     def swap_upload(self, name: str, packed: Packet, counted: list[str]) -> tuple[str, Packet] | None:
-        """Keep what is sent; give back what was sent before and counted, for the server to take out."""
+        """Keep the new upload; return the earlier, counted one, for the server to subtract."""
         kept = {path.stem.removeprefix("upload-"): path for path in self.folder.glob("upload-*.safetensors")}
         wire.write_atomically(self.folder / f"upload-{name}.safetensors", *packed.pieces())
         replaced = None
@@ -206,7 +207,7 @@ class _Work:
         return replaced
 
     def _load(self, what: str) -> Packet | None:
-        """What an earlier message of this run left; of another run it is of no use."""
+        """The file of an earlier message of this run; None if it is from another run."""
         path = self.folder / f"{what}.safetensors"
         if not path.exists():
             return None
@@ -218,9 +219,10 @@ class _Work:
 
 
 def _upload_id(name: str, session: str, run: str, round_number: int, train: Samples) -> str:
-    """The same for the same samples in the same session, however often they are asked for."""
+    """Equal for the same samples in the same session, however often they are requested."""
     digest = hashlib.sha256(json.dumps([name, session, run, round_number]).encode())
-    for part in train:
+    parts = [(part.data, part.indices, part.indptr) if is_sparse(part) else (part,) for part in train]
+    for part in chain.from_iterable(parts):
         array = np.ascontiguousarray(to_numpy(part))
         digest.update(f"{array.dtype}{array.shape}".encode())
         digest.update(array.data.cast("B") if array.size else b"")
@@ -245,7 +247,7 @@ def _listed_classes(path: Any) -> list[str] | None:
 
 
 def _from_loader(spec: str, config: Mapping[str, Any]) -> ClientArrays:
-    """What the site's own function returns; it is called with the node's configuration."""
+    """The return value of the site's own function, called with the node's configuration."""
     place, _, name = spec.rpartition(":")
     if not place:
         raise GramfoldError(f"loader {spec!r} must be written as module:function or FILE.py:function")

@@ -1,4 +1,4 @@
-"""What a run is about: the task as JSON, the one that sites agree on, and the fingerprint by which a run knows its own."""
+"""The task of a run: as JSON, as agreed on by sites, and the session id that identifies its uploads."""
 
 import hashlib
 import json
@@ -21,50 +21,50 @@ def task_to_json(task: Task) -> str:
 
 def task_from_json(text: str) -> Task:
     try:
-        told = json.loads(text)
-        labels = None if told["labels"] is None else tuple(told["labels"])
-        samples = None if told.get("samples") is None else int(told["samples"])
-        shape = tuple(int(length) for length in told.get("shape") or ())
-        return Task(int(told["inputs"]), labels, int(told["outputs"]), int(told["seed"]), samples, shape)
+        fields = json.loads(text)
+        labels = None if fields["labels"] is None else tuple(fields["labels"])
+        samples = None if fields.get("samples") is None else int(fields["samples"])
+        shape = tuple(int(length) for length in fields.get("shape") or ())
+        return Task(int(fields["inputs"]), labels, int(fields["outputs"]), int(fields["seed"]), samples, shape)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise GramfoldError(
             f"cannot read the task: {error!r}; write inputs, labels (or null), outputs and seed as JSON"
         ) from None
 
 
-def agreed_task(told: Mapping[str, Mapping[str, Any]], seed: int) -> Task:
-    """The task of sites that have described their data, by name. Where a site lists its classes, all must list the same."""
-    names = sorted(told)
-    first = told[names[0]]
+def agreed_task(described: Mapping[str, Mapping[str, Any]], seed: int) -> Task:
+    """The common task of sites, from their descriptions by name. Sites that list their classes must list the same ones."""
+    names = sorted(described)
+    first = described[names[0]]
     for name in names[1:]:
         for key, what in (("inputs", "numbers per sample"), ("shape", "sample shape"), ("outputs", "targets")):
-            mine, theirs = first[key], told[name][key]
+            mine, theirs = first[key], described[name][key]
             if mine != theirs and not (key == "outputs" and first["labels"] is not None):
                 raise GramfoldError(f"sites {names[0]!r} and {name!r} differ in their {what}: {mine} and {theirs}; give `task`")
-        if (told[name]["labels"] is None) != (first["labels"] is None):
+        if (described[name]["labels"] is None) != (first["labels"] is None):
             raise GramfoldError(f"sites {names[0]!r} and {name!r} differ: one has classes, the other continuous targets")
-    samples = sum(site["samples"] for site in told.values())
+    samples = sum(site["samples"] for site in described.values())
     if first["labels"] is None:
         labels, outputs = None, first["outputs"]
     else:
-        labels = _agreed_labels(told)
+        labels = _agreed_labels(described)
         outputs = len(labels)
     return Task(first["inputs"], labels, outputs, seed, samples, tuple(first["shape"]))
 
 
-def _agreed_labels(told: Mapping[str, Mapping[str, Any]]) -> tuple[int | str, ...]:
-    """The class list that sites declare, or all labels that any of them has."""
-    declaring = sorted(name for name in told if told[name]["declared"])
+def _agreed_labels(described: Mapping[str, Mapping[str, Any]]) -> tuple[int | str, ...]:
+    """The class list that sites declare, or the union of their labels."""
+    declaring = sorted(name for name in described if described[name]["declared"])
     labels: tuple[int | str, ...] | None = None
     for name in declaring:
-        listed = tuple(told[name]["labels"])
+        listed = tuple(described[name]["labels"])
         if labels is not None and listed != labels:
             raise GramfoldError(
                 f"sites {declaring[0]!r} and {name!r} list different classes: {_short(labels)} and {_short(listed)}; "
                 "make the lists equal or give `task`"
             )
         labels = listed
-    found = {label for site in told.values() for label in site["labels"]}
+    found = {label for site in described.values() for label in site["labels"]}
     if len({type(label) for label in found}) > 1:
         raise GramfoldError("sites mix class numbers and class names; use one or the other, or give `task`")
     if labels is None:
@@ -76,8 +76,8 @@ def _agreed_labels(told: Mapping[str, Mapping[str, Any]]) -> tuple[int | str, ..
 
 def session_of(method: Method, task: Task) -> str:
     """Equal for runs that may share folded uploads: the same method, parameters and task."""
-    told = [spec_of(method), dict(method.parameters()), json.loads(task_to_json(task))]
-    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:32]
+    identity = [spec_of(method), dict(method.parameters()), json.loads(task_to_json(task))]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 
 def _short(labels: tuple[int | str, ...]) -> str:

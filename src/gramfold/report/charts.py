@@ -1,4 +1,4 @@
-"""Small SVG charts, drawn by hand so that the page needs nothing but itself."""
+"""Small SVG charts, written by hand so that the page is self-contained."""
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
@@ -21,7 +21,7 @@ def _text(x: float, y: float, text: str, anchor: str = "start", css: str = "") -
 
 
 def client_strips(methods: Sequence[Mapping[str, Any]]) -> str:
-    """Every client a dot, every method a row: how good the final models are, and how unequal. Accuracies, or errors."""
+    """One dot per client, one row per method: how good the final models are, and how unequal. Accuracies, or errors."""
     figure = "accuracy" if all("mean_accuracy" in method for method in methods) else "rmse"
     known = [c[figure] for m in methods for c in m["clients"] if c[figure] is not None]
     if figure == "accuracy":
@@ -39,7 +39,7 @@ def client_strips(methods: Sequence[Mapping[str, Any]]) -> str:
     for i, method in enumerate(methods):
         y = top + row * (i + 0.5)
         values = np.sort([c[figure] for c in method["clients"] if c[figure] is not None])
-        if len(values) > MAX_DOTS:  # evenly spaced quantiles tell the same with fewer dots
+        if len(values) > MAX_DOTS:  # evenly spaced quantiles show the same with fewer dots
             values = np.quantile(values, np.linspace(0, 1, MAX_DOTS))
         spread = np.random.default_rng(0).uniform(-12, 12, len(values))
         body.append(_text(LEFT - 12, y + 5, method["name"], "end", "name"))
@@ -92,7 +92,7 @@ def intervals(methods: Sequence[Mapping[str, Any]], figure: str) -> str:
 
 
 def phase_bars(methods: Sequence[Mapping[str, Any]]) -> str:
-    """Where the seconds went."""
+    """Seconds per phase, by method."""
     row, top = 30, 26
     phases = list(methods[0]["seconds"])
     most = max(sum(m["seconds"].values()) for m in methods) or 1.0
@@ -145,16 +145,16 @@ def round_curves(methods: Sequence[Mapping[str, Any]]) -> str:
         ("bytes sent and received per client", size, lambda e, n: float(e["uplink_bytes"] + e["downlink_bytes"]) / max(n, 1)),
     ]
     return "".join(
-        _curves(label, in_words, [(name, [(at(e, n), e["mean_accuracy"]) for e in entries]) for name, n, entries in tested])
-        for label, in_words, at in axes
+        _curves(label, format_end, [(name, [(at(e, n), e["mean_accuracy"]) for e in entries]) for name, n, entries in tested])
+        for label, format_end, at in axes
     )
 
 
 def _curves(
-    label: str, in_words: Callable[[float], str] | None, lines: Sequence[tuple[str, Sequence[tuple[float, float]]]]
+    label: str, format_end: Callable[[float], str] | None, lines: Sequence[tuple[str, Sequence[tuple[float, float]]]]
 ) -> str:
-    """One chart; an axis whose ends are put in words is logarithmic."""
-    logarithmic = in_words is not None
+    """One chart; an axis with a format for its ends is logarithmic."""
+    logarithmic = format_end is not None
     height, top, bottom, right = 260, 14, 220, 130
     place = (lambda value: float(np.log10(max(value, 1e-6)))) if logarithmic else float
     shown = [(name, points) for name, points in lines if points]
@@ -174,7 +174,7 @@ def _curves(
         body.append(_text(LEFT - 8, y + 4, f"{100 * tick:.0f} %", "end", "axis"))
     for value, anchor in ((low, "start"), (low + span, "end")):
         x = LEFT + (value - low) / span * (WIDTH - LEFT - right)
-        body.append(_text(x, bottom + 16, in_words(10**value) if in_words else f"{value:.0f}", anchor, "axis"))
+        body.append(_text(x, bottom + 16, format_end(10**value) if format_end else f"{value:.0f}", anchor, "axis"))
     ends = np.array([at(*points[-1])[1] for _, points in shown])
     for i, (rank, (name, points)) in enumerate(zip(np.argsort(np.argsort(ends)), shown, strict=True)):
         colour = f"hsl({int(360 * i / len(shown))} 60% 45%)"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gramfold.report.text import NOTHING, duration, number, percent, size
+from gramfold.report.text import MISSING, duration, number, percent, size
 
 Method = Mapping[str, Any]
 
@@ -19,13 +19,13 @@ def per_client(method: Method, key: str) -> float:
 
 
 def columns(methods: Sequence[Method]) -> list[Column]:
-    """Columns for these results; those that no method has a figure for are left out."""
+    """Columns for these results; those without a figure for any method are omitted."""
     if any("mean_rmse" in method for method in methods):
         figures = [
             Column("RMSE", "root mean squared error of each client's final model on its own test split, mean over clients",
                    lambda m: number(m["mean_rmse"])),
             Column("worst 10 %", "the same, mean over the worst tenth of the clients", lambda m: number(m["worst_decile_rmse"])),
-            Column("shared model", "the shared model on everybody's test samples", lambda m: number(m["global_rmse"])),
+            Column("shared model", "the shared model on the pooled test samples", lambda m: number(m["global_rmse"])),
         ]  # fmt: skip
     else:
         figures = [
@@ -34,16 +34,16 @@ def columns(methods: Sequence[Method]) -> list[Column]:
             Column("weighted %", "the same, weighted by test samples", lambda m: percent(m["weighted_accuracy"])),
             Column("worst 10 %", "the same, mean over the worst tenth of the clients",
                    lambda m: percent(m["worst_decile_accuracy"])),
-            Column("shared model %", "the shared model on everybody's test samples", lambda m: percent(m["global_accuracy"])),
-            Column("foreseen %", "what clients could estimate beforehand by leave-one-out, without any test data",
+            Column("shared model %", "the shared model on the pooled test samples", lambda m: percent(m["global_accuracy"])),
+            Column("LOO estimate %", "the clients' own leave-one-out estimate of their accuracy, without any test data",
                    lambda m: percent(m["leave_one_out_accuracy"])),
             Column("ECE", "expected calibration error of the probabilities, for methods that have them",
                    lambda m: number(m["calibration_error"])),
         ]  # fmt: skip
     costs = [
         Column("rounds", "uploads per client", lambda m: str(m["rounds"])),
-        Column("up / client", "bytes a client sends, as serialised", lambda m: size(per_client(m, "uplink_bytes"))),
-        Column("down / client", "bytes a client receives, as serialised", lambda m: size(per_client(m, "downlink_bytes"))),
+        Column("up / client", "bytes sent per client, as serialised", lambda m: size(per_client(m, "uplink_bytes"))),
+        Column("down / client", "bytes received per client, as serialised", lambda m: size(per_client(m, "downlink_bytes"))),
         Column("time", "wall-clock, evaluation included", lambda m: duration(sum(m["seconds"].values()))),
     ]
-    return [column for column in [*figures, *costs] if any(column.cell(method) != NOTHING for method in methods)]
+    return [column for column in [*figures, *costs] if any(column.cell(method) != MISSING for method in methods)]

@@ -52,12 +52,12 @@ def render_page(result: Mapping[str, Any]) -> str:
         return _comparison_page(result)
     data, partition, methods = result["data"], result["partition"], result["methods"]
     classes = all("mean_accuracy" in method for method in methods)
-    what = f"{partition['clients']} clients, cut by {partition['kind']}, seed {result['seed']}"
-    dropped = f"; {partition['dropped']} too small and left out" if partition.get("dropped") else ""
+    what = f"{partition['clients']} clients, partitioned by {partition['kind']}, seed {result['seed']}"
+    dropped = f"; {partition['dropped']} too small and dropped" if partition.get("dropped") else ""
     parts = [
         f"<h1>{escape(str(data['name']))}</h1>",
         f'<p class="soft">{escape(what + dropped)}. gramfold {escape(result["gramfold"])}.</p>',
-        *_left_out(result.get("sites", {}).get("failed", {})),
+        *_excluded(result.get("sites", {}).get("excluded", {})),
         _summary(methods),
     ]
     if classes and methods:
@@ -66,7 +66,7 @@ def render_page(result: Mapping[str, Any]) -> str:
         parts.append(client_strips(methods))
     if curves := round_curves(methods):
         parts.append("<h2>Round by round</h2>")
-        parts.append('<p class="soft">Mean accuracy of the models clients would have had then. Nothing is chosen by it.</p>')
+        parts.append('<p class="soft">Mean accuracy of the personal models after each round; not used to choose anything.</p>')
         parts.append(curves)
     if methods:
         parts += ["<h2>Clients</h2>", size_bars(methods[0]["clients"])]
@@ -87,7 +87,7 @@ def _comparison_page(result: Mapping[str, Any]) -> str:
     """The page of a run over several seeds."""
     comparison, pages, data = result["comparison"], result["seeds"], result["data"]
     seeds = ", ".join(str(seed) for seed in comparison["seeds"])
-    what = f"{result['partition']['clients']} clients, cut by {result['partition']['kind']}, seeds {seeds}"
+    what = f"{result['partition']['clients']} clients, partitioned by {result['partition']['kind']}, seeds {seeds}"
     shown = papers.columns_of(comparison)
     rows = [("", _cells(row)) for row in papers.cells(comparison)[1]]
     methods = averaged(pages)
@@ -130,10 +130,10 @@ def render_runs(runs: Sequence[Named]) -> str:
     return _page(f"{len(runs)} runs", parts)
 
 
-def _left_out(sites: Mapping[str, str]) -> list[str]:
-    """The sites that a run on a network went on without, and why."""
+def _excluded(sites: Mapping[str, str]) -> list[str]:
+    """The sites excluded from a run over a network, and why."""
     listed = "".join(f"<li><b>{escape(name)}</b>: {escape(reason)}</li>" for name, reason in sites.items())
-    return [f"<p>Left out:</p><ul>{listed}</ul>"] if listed else []
+    return [f"<p>Excluded:</p><ul>{listed}</ul>"] if listed else []
 
 
 def _table(header: Sequence[tuple[str, str]], rows: Sequence[tuple[str, Sequence[str]]]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from gramfold.report.charts import intervals
 from gramfold.report.columns import Column
 from gramfold.report.summary import embedded, html_table
-from gramfold.report.text import NOTHING, aligned, duration, number, percent, size
+from gramfold.report.text import MISSING, aligned, duration, number, percent, size
 
 Row = Mapping[str, Any]
 
@@ -38,11 +38,11 @@ def columns_of(comparison: Row) -> list[Column]:
         return show(value) if not classes or value is None else f"{100 * value:.2f}"
 
     def signed(value: float | None) -> str:
-        return NOTHING if value is None else f"{100 * value:+.2f}" if classes else f"{value:+.3f}"
+        return MISSING if value is None else f"{100 * value:+.2f}" if classes else f"{value:+.3f}"
 
     def between(row: Row | None, text: Any) -> str:
         if row is None or row["ci_low"] is None:
-            return NOTHING
+            return MISSING
         return f"[{text(row['ci_low'])}, {text(row['ci_high'])}]"
 
     def of(row: Row, key: str) -> float | None:
@@ -65,7 +65,7 @@ def columns_of(comparison: Row) -> list[Column]:
         Column("down / client", "bytes a client receives, as serialised", lambda r: size(r["downlink_bytes"])),
         Column("time", "wall-clock, evaluation included, mean over seeds", lambda r: duration(r["seconds"])),
     ]  # fmt: skip
-    return [column for column in found if any(column.cell(row) != NOTHING for row in comparison["methods"])]
+    return [column for column in found if any(column.cell(row) != MISSING for row in comparison["methods"])]
 
 
 def p_value(value: float | None) -> str:
@@ -73,7 +73,7 @@ def p_value(value: float | None) -> str:
     >>> p_value(0.0312), p_value(1e-9)
     ('0.031', '<0.001')
     """
-    return NOTHING if value is None else "<0.001" if value < 0.001 else f"{value:.3f}"
+    return MISSING if value is None else "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def cells(comparison: Row) -> tuple[list[str], list[list[str]]]:
@@ -108,7 +108,7 @@ def latex(comparison: Row) -> str:
     return "\n".join(parts) + "\n"
 
 
-_TEX = {"\\": r"\textbackslash{}", NOTHING: "--", "<": "$<$", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_TEX = {"\\": r"\textbackslash{}", MISSING: "--", "<": "$<$", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _SIGN = re.compile(r"-(?=\d)")
 _TEX |= {letter: "\\" + letter for letter in "&%$#_{}"}
 

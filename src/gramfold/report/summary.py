@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gramfold.errors import GramfoldError
 from gramfold.report.charts import client_strips
 from gramfold.report.columns import columns
-from gramfold.report.text import NOTHING, aligned, number, percent, setting, size
+from gramfold.report.text import MISSING, aligned, number, percent, setting, size
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -61,7 +61,7 @@ def _title(key: str) -> str:
 
 def _cell(key: str, value: Any) -> str:
     if value is None:
-        return NOTHING
+        return MISSING
     if key.endswith("accuracy"):
         return percent(value)
     if key.endswith("rmse"):

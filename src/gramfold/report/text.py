@@ -1,20 +1,20 @@
-"""Numbers as people read them."""
+"""Numbers formatted for people."""
 
 from collections.abc import Sequence
 
-NOTHING = "\N{EN DASH}"
+MISSING = "\N{EN DASH}"
 
 
 def percent(share: float | None) -> str:
     """
-    >>> percent(0.8312), percent(None) == NOTHING
+    >>> percent(0.8312), percent(None) == MISSING
     ('83.1', True)
     """
-    return NOTHING if share is None else f"{100 * share:.1f}"
+    return MISSING if share is None else f"{100 * share:.1f}"
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    return NOTHING if value is None else f"{value:.{digits}f}"
+    return MISSING if value is None else f"{value:.{digits}f}"
 
 
 def size(count: float) -> str:

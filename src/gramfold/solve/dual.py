@@ -16,17 +16,20 @@ def ridge_from_rows(rows: Array, targets: Array, penalty: float) -> Array:
     return factorise(arrays.gram(rows), penalty).solve(rows.T @ targets)
 
 
-def ridge_with_left_out(rows: Array, targets: Array, unit_penalty: float) -> tuple[Array, Array]:
-    """Ridge weights, and what ridge on the others says of each row; the penalty is in units of the rows' mean squared length."""
+def mean_squared_length(rows: Array) -> float:
+    """The natural unit of a penalty; one where all rows are zero."""
+    return float(arrays.row_squares(rows).sum()) / max(len(rows), 1) or 1.0
+
+
+def ridge_with_left_out(rows: Array, targets: Array, penalty: float) -> tuple[Array, Array]:
+    """Ridge weights, and the leave-one-out fit: what ridge on the other rows predicts for each. One factorisation gives both."""
     n, m = rows.shape
     if n < m:
-        kernel = arrays.outer_gram(rows)
-        factor = factorise(kernel, unit_penalty * (float(kernel.diagonal().sum()) / n or 1.0))
+        factor = factorise(arrays.outer_gram(rows), penalty)
         solved = factor.solve(targets)
         # the left-out residual is a_i / [(K + p I)^-1]_ii, and that diagonal is the squared length of T^-1's columns
         return rows.T @ solved, targets - solved / factor.inverse_diagonal()[:, None]
-    gram = arrays.gram(rows)
-    factor = factorise(gram, unit_penalty * (float(gram.diagonal().sum()) / n or 1.0))
+    factor = factorise(arrays.gram(rows), penalty)
     weights = factor.solve(rows.T @ targets)
     leverage = (factor.solve_lower(rows.T) ** 2).sum(0)
     return weights, targets - (targets - rows @ weights) / (1.0 - leverage)[:, None]

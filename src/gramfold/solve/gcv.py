@@ -1,4 +1,4 @@
-"""Generalised cross-validation from moments alone: the penalty that predicts best, found where no sample is seen."""
+"""Generalised cross-validation from moments alone: chooses the penalty that predicts best without seeing a sample."""
 
 from collections.abc import Callable
 
@@ -13,6 +13,7 @@ GRID = np.logspace(-6, 3, 37)
 
 
 MAX_FREEDOM = 0.5
+"""The maximum degrees of freedom per sample."""
 
 
 def gcv_scores(spectrum: Spectrum, cross: Array, target_squares: float, n: int, penalties: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Exact leave-one-out without leaving anyone out: what a ridge would have predicted for each sample, had it not seen it."""
+"""Exact leave-one-out in closed form: what a ridge would have predicted for each sample, had it not seen it."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What travels and what is kept: named arrays and small metadata, as safetensors. No pickle anywhere."""
+"""Serialisation for messages and files: named arrays and small metadata, as safetensors. No pickle anywhere."""
 
 from gramfold.wire.files import file_name, read, write_atomically
 from gramfold.wire.packet import FORMAT, Packet, Shapes, packet_size, serialised_size

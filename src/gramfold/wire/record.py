@@ -1,7 +1,7 @@
-"""Typed values that travel: a frozen dataclass of arrays, maps, other records and plain values, as a packet and back.
+"""Typed, serialisable values: frozen dataclasses of arrays, maps, other records and plain values, to a packet and back.
 
-Every field is written under an explicit tag, so a reader never guesses. Arrays are not copied: what a state carries over from
-the one before stays the same object, by which an engine knows what a client already has.
+Every field is written under an explicit tag, so a reader never guesses. Arrays are not copied: one that a record carries over
+from its predecessor stays the same object, which shows an engine what a client already has.
 """
 
 import dataclasses
@@ -16,16 +16,16 @@ from gramfold.numerics.arrays import Array
 from gramfold.wire.packet import Packet
 
 RESTORE: dict[str, Callable[[Mapping[str, Any], Mapping[str, Array], str], Any]] = {}
-"""How a map comes back from its description, its arrays and its fingerprint; the features register themselves here."""
+"""How to restore a map from its description, its arrays and its fingerprint; `features` registers itself here."""
 
 
 class Record:
-    """Base of dataclasses that travel, registered under an explicit kind: `class Ridge(Record, kind="ridge")`."""
+    """Base of serialisable dataclasses, registered under an explicit kind: `class Ridge(Record, kind="ridge")`."""
 
     kinds: ClassVar[dict[str, type["Record"]]] = {}
     kind: ClassVar[str] = ""
     triangular: ClassVar[frozenset[str]] = frozenset()
-    """Fields that are lower triangles; they travel packed."""
+    """Fields that are lower triangles; they are sent packed."""
 
     def __init_subclass__(cls, kind: str = "", triangular: str = "") -> None:
         if kind:
@@ -57,7 +57,7 @@ class _Writer:
         self.triangular: set[str] = set()
 
     def write(self, value: Any, place: str) -> Any:
-        """`value` under its tag, its arrays put aside under names that begin with `place`."""
+        """`value` under its tag; its arrays are collected under names that begin with `place`."""
         if isinstance(value, Record):
             fields = dataclasses.fields(value)  # type: ignore[arg-type]
             self.triangular |= {_under(place, name) for name in value.triangular}
@@ -79,23 +79,23 @@ class _Writer:
             return {"mapping": {key: self.write(part, f"{place}/{key}") for key, part in value.items()}}
         if isinstance(value, list | tuple):
             return {"items": [self.write(part, f"{place}/{i}") for i, part in enumerate(value)]}
-        raise GramfoldError(f"{place or 'a state'} cannot travel: it holds a {type(value).__name__}")
+        raise GramfoldError(f"{place or 'a state'} cannot be serialised: it holds a {type(value).__name__}")
 
 
-def _read(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
-    if "record" in told:
-        kind = Record.kinds[told["record"]]
-        return kind(**{name: _read(part, arrays) for name, part in told["fields"].items()})
-    if "map" in told:
-        parts = {name: arrays[_under(told["place"], name)] for name in told["arrays"]}
-        return RESTORE["map"](told["map"], parts, told["fingerprint"])
-    if "array" in told:
-        return arrays[told["array"]]
-    if "mapping" in told:
-        return {key: _read(part, arrays) for key, part in told["mapping"].items()}
-    if "items" in told:
-        return [_read(part, arrays) for part in told["items"]]
-    return tuple(told["tuple"]) if "tuple" in told else told["value"]
+def _read(tagged: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
+    if "record" in tagged:
+        kind = Record.kinds[tagged["record"]]
+        return kind(**{name: _read(part, arrays) for name, part in tagged["fields"].items()})
+    if "map" in tagged:
+        parts = {name: arrays[_under(tagged["place"], name)] for name in tagged["arrays"]}
+        return RESTORE["map"](tagged["map"], parts, tagged["fingerprint"])
+    if "array" in tagged:
+        return arrays[tagged["array"]]
+    if "mapping" in tagged:
+        return {key: _read(part, arrays) for key, part in tagged["mapping"].items()}
+    if "items" in tagged:
+        return [_read(part, arrays) for part in tagged["items"]]
+    return tuple(tagged["tuple"]) if "tuple" in tagged else tagged["value"]
 
 
 def _under(place: str, name: str) -> str:
@@ -103,7 +103,7 @@ def _under(place: str, name: str) -> str:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether it is JSON as it stands."""
+    """Whether it is JSON already."""
     if isinstance(value, Mapping):
         return all(isinstance(key, str) and _is_plain(part) for key, part in value.items())
     if isinstance(value, list | tuple):
@@ -112,5 +112,5 @@ def _is_plain(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON would give it back."""
+    """A value after a JSON round trip."""
     return json.loads(json.dumps(value))

@@ -65,9 +65,9 @@ def test_openssh_reads_a_sites_key(tmp_path):
     if shutil.which("ssh-keygen") is None:
         pytest.skip("ssh-keygen is not installed")
     public = write_site_key(tmp_path / "key")
-    told = subprocess.run(["ssh-keygen", "-l", "-f", public], capture_output=True, text=True, check=True).stdout
-    assert told.startswith("384 ")
-    assert "ECDSA" in told
+    output = subprocess.run(["ssh-keygen", "-l", "-f", public], capture_output=True, text=True, check=True).stdout
+    assert output.startswith("384 ")
+    assert "ECDSA" in output
     derived = subprocess.run(["ssh-keygen", "-y", "-f", tmp_path / "key"], capture_output=True, text=True, check=True).stdout
     assert derived.split()[:2] == public.read_text().split()[:2]
 

@@ -23,10 +23,10 @@ def contents(grid: LocalGrid) -> list[tuple[int, messages.Message]]:
     return [(node, messages.Message({"node": node})) for node in grid.get_node_ids()]
 
 
-def test_everybody_answers_once_and_for_itself():
+def test_every_node_answers_once_and_for_itself():
     grid = LocalGrid([echo] * 20)
     with closing(FlowerExchange(grid, 300.0)) as exchange:
-        arrived = [(arrival.asked.node, arrival.read().header["node"]) for arrival in exchange.ask("query", contents(grid))]
+        arrived = [(arrival.request.node, arrival.read().header["node"]) for arrival in exchange.ask("query", contents(grid))]
     assert sorted(arrived) == [(node, node) for node in grid.get_node_ids()]
 
 
@@ -81,10 +81,10 @@ def test_who_does_not_answer_in_time_is_told_apart_and_comes_out_later():
     grid = LocalGrid([lambda message: echo(message) if message.metadata.message_type == "query" else last(message), late])
     with closing(FlowerExchange(grid, 4.0)) as exchange:
         first = list(exchange.ask("query", contents(grid)))
-        assert [(arrival.asked.node, arrival.error) for arrival in first] == [(101, ""), (102, "no answer within 4 s")]
+        assert [(arrival.request.node, arrival.error) for arrival in first] == [(101, ""), (102, "no answer within 4 s")]
         exchange.deadline = 300.0
         ready.set()
-        seen = [(arrival.asked.node, arrival.late) for arrival in exchange.ask("evaluate", contents(grid)[:1])]
+        seen = [(arrival.request.node, arrival.late) for arrival in exchange.ask("evaluate", contents(grid)[:1])]
     assert seen == [(102, True), (101, False)]
 
 
@@ -120,7 +120,7 @@ def test_nodes_are_waited_for():
 
 
 def test_expected_nodes_beyond_those_needed_are_not_waited_for_until_the_deadline(monkeypatch):
-    monkeypatch.setattr(exchanges, "CONNECTING", 0.1)
+    monkeypatch.setattr(exchanges, "CONNECT_SECONDS", 0.1)
     grid = LocalGrid([echo])
     with closing(FlowerExchange(grid, 300.0)) as exchange:
         assert list(exchange.nodes(1, expected=2)) == [101]
@@ -134,7 +134,7 @@ def test_blocked_pulls_lose_their_turn(blocked, monkeypatch):
     with closing(FlowerExchange(grid, 300.0)) as exchange:
         answers = []
         for arrival in exchange.ask("query", contents(grid)):
-            answers.append(arrival.asked.node)
+            answers.append(arrival.request.node)
             if len(answers) == 3:
                 break
     over.set()

@@ -10,13 +10,13 @@ import pytest
 from flwr.app import ArrayRecord, Message
 
 import gramfold as gf
-from flower_cases import Sites, everybody_answered, held_back
+from flower_cases import Sites, all_answered, held_back
 from gradient_cases import quick
 from gramfold.engines.flower import records
 from gramfold.engines.flower.local_grid import Node, app_node, run_locally
 from gramfold.errors import GramfoldError
 from gramfold.remote import messages
-from gramfold.wire import Packet
+from gramfold.uploads import NamedSums
 
 CULPRIT = "2"
 DEADLINE = 5.0
@@ -37,7 +37,7 @@ def tampered(node: Node, change: Callable[[dict, dict], None], kind: str = "quer
             answer = records.read(reply.content)
             header, packets = dict(answer.header), dict(answer.packets)
             change(header, packets)
-            return Message(records.LaidOut().content(messages.Message(header, packets)), reply_to=message)
+            return Message(records.RecordBuilder().content(messages.Message(header, packets)), reply_to=message)
         return reply
 
     return answer
@@ -48,9 +48,9 @@ def with_culprit(sites: Sites, node: Node) -> dict[str, Node]:
 
 
 def assert_exact_without_culprit(sites: Sites, method: gf.AFL, result: dict, reason: str) -> None:
-    assert list(result["sites"]["failed"]) == [CULPRIT]
-    assert reason in result["sites"]["failed"][CULPRIT]
-    assert "\n" not in result["sites"]["failed"][CULPRIT]
+    assert list(result["sites"]["excluded"]) == [CULPRIT]
+    assert reason in result["sites"]["excluded"][CULPRIT]
+    assert "\n" not in result["sites"]["excluded"][CULPRIT]
     assert result["sites"]["answered"] == [name for name in sites.names if name != CULPRIT]
     # the same task: the sum must be that of the others alone, to the rounding of its order
     assert sites.distance(method, gf.run(method, sites.without(CULPRIT))) < 1e-9
@@ -106,8 +106,8 @@ def test_a_wrong_configuration_leaves_one_site_out(config, reason, sites):
     sites.config[CULPRIT] |= config
     nodes = with_culprit(sites, app_node(sites.config[CULPRIT]))
     result = sites.run(gf.AFL(), nodes)
-    assert list(result["sites"]["failed"]) == [CULPRIT]
-    assert reason in result["sites"]["failed"][CULPRIT]
+    assert list(result["sites"]["excluded"]) == [CULPRIT]
+    assert reason in result["sites"]["excluded"][CULPRIT]
 
 
 # --- what no honest site sends ---
@@ -139,15 +139,15 @@ TAMPERED = {
     "wrong cross-moment": (change_upload(cross=lambda cross: cross[:-1]), "not a message of moments"),
     "another map": (change_meta(fingerprint="0123456789abcdef"), "differ in their feature map"),
     "other classes": (change_meta(labels=["a", "b", "c", "d"]), "differ in their class list"),
-    "negative n": (change_meta(n=-1), "not a message of moments"),
+    "negative n": (change_meta(n=-1), "cannot be the moments of -1 samples"),
     "more samples than counted": (change_meta(n=10**6), "class counts sum to"),
     "no upload": (empty, "cannot be read"),
-    "sums": (lambda header, packets: packets.update(upload=Packet({"w": np.ones(3)})), "moments were expected, not sums"),
-    "no id": (lambda header, packets: header.update(upload="../../etc/passwd"), "no proper id"),
-    "a false count": (lambda header, packets: header.update(counted=True), "which it is not"),
+    "sums": (lambda header, packets: packets.update(upload=NamedSums({"w": np.ones(3)}).pack()), "got named-sums"),
+    "no id": (lambda header, packets: header.update(upload="../../etc/passwd"), "no valid id"),
+    "a false count": (lambda header, packets: header.update(counted=True), "but it is not"),
     "another version": (lambda header, packets: header.update(gramfold="0.0.1"), "it runs gramfold 0.0.1"),
     "another's name": (lambda header, packets: header.update(site="north"), "calls itself 'north'"),
-    "no name": (lambda header, packets: header.update(site=""), "no proper name"),
+    "no name": (lambda header, packets: header.update(site=""), "no valid name"),
 }  # fmt: skip
 
 
@@ -166,14 +166,14 @@ def change_answer(**more: object) -> Callable[[dict, dict], None]:
 
 SCORED = {"n": 10, "right": 5, "squared_error": 0.0, "calibration": None}
 ANSWERS = {
-    "nothing": (lambda header, packets: header.clear(), "no proper name"),
+    "nothing": (lambda header, packets: header.clear(), "no valid name"),
     "no figures": (lambda header, packets: header.pop("scored"), "cannot be read"),
     "more right than there are": (change_answer(scored={**SCORED, "right": 11}), "11 right of 10"),
     "infinite": (change_answer(scored={**SCORED, "squared_error": float("inf")}), "Infinity"),
     "NaN": (change_answer(chosen={"alpha": float("nan")}), "NaN"),
     "odd bins": (change_answer(scored={**SCORED, "calibration": {"count": [1.0]}}), "15 bins"),
     "strange bins": (change_answer(scored={**SCORED, "calibration": {"bins": [1.0]}}), "cannot be read"),
-    "an estimate in words": (change_answer(chosen={"leave_one_out_accuracy": "good"}), "is no number"),
+    "an estimate in words": (change_answer(chosen={"leave_one_out_accuracy": "good"}), "is not a number"),
     "choices that are none": (change_answer(chosen=3), "cannot be read"),
     "figures that are none": (change_answer(scored=[1, 2]), "cannot be read"),
     "too many": (change_answer(train=10**400), "number of samples"),
@@ -185,8 +185,8 @@ ANSWERS = {
 def test_figures_that_cannot_be_leave_one_site_out(what, sites):
     change, reason = ANSWERS[what]
     result = sites.run(gf.PACE(), with_culprit(sites, tampered(sites.node(CULPRIT), change, "evaluate")))
-    assert list(result["sites"]["failed"]) == [CULPRIT]
-    assert reason in result["sites"]["failed"][CULPRIT]
+    assert list(result["sites"]["excluded"]) == [CULPRIT]
+    assert reason in result["sites"]["excluded"][CULPRIT]
 
 
 def test_records_that_are_no_message(sites):
@@ -205,24 +205,24 @@ def test_a_gradient_upload_with_a_wrong_shape(sites):
 
     method = quick(gf.FedAvg, rounds=2)
     result = sites.run(method, with_culprit(sites, tampered(sites.node(CULPRIT), change, "train")))
-    assert "shape (4, 7), the model's (4, 8)" in result["sites"]["failed"][CULPRIT]
+    assert "shape (4, 7), the model's (4, 8)" in result["sites"]["excluded"][CULPRIT]
     assert len(result["sites"]["answered"]) == 6
 
 
 def test_a_parcel_under_anothers_name(sites):
     def change(header: dict, packets: dict) -> None:
-        change_meta(gathered=["0"])(header, packets)
+        change_meta(clients=["0"])(header, packets)
 
     method = quick(gf.FedPCL, rounds=2, standardize=False)
     result = sites.run(method, with_culprit(sites, tampered(sites.node(CULPRIT), change, "train")))
-    assert result["sites"]["failed"] == {CULPRIT: "its parcels carry another site's name"}
+    assert result["sites"]["excluded"] == {CULPRIT: "its upload carries another site's name"}
 
 
 def test_a_site_of_another_version_says_so(sites, monkeypatch):
     def answer(message: Message) -> Message:
         asked = records.read(message.content)
         newer = messages.Message({**asked.header, "gramfold": "9.9.9"}, asked.packets)
-        message.content = records.LaidOut().content(newer)
+        message.content = records.RecordBuilder().content(newer)
         return sites.node(CULPRIT)(message)
 
     result = sites.run(gf.AFL(), with_culprit(sites, answer))
@@ -276,7 +276,7 @@ def test_nodes_that_die_in_mid_upload_hold_nobody_up(sites):
         result = sites.run(gf.AFL(), nodes, **{"deadline-seconds": DEADLINE})
     finally:
         over.set()
-    assert list(result["sites"]["failed"]) == blocked
+    assert list(result["sites"]["excluded"]) == blocked
     assert sites.distance(gf.AFL(), gf.run(gf.AFL(), sites.without(*blocked))) < 1e-9
 
 
@@ -318,7 +318,7 @@ def test_a_site_that_missed_a_round_joins_the_next_and_is_told_all_it_missed(sit
     second = held_back(sites.node("0"), answered)
     nodes = {**with_culprit(sites, late), "0": waits}
     result = sites.run(gf.DeepAFL(depth=3), nodes, **{"deadline-seconds": DEADLINE})
-    assert everybody_answered(result, sites)
+    assert all_answered(result, sites)
     assert len(seen) > 2
 
 
@@ -340,7 +340,7 @@ def test_a_site_that_is_back_too_late_for_its_head_is_named(sites):
     last = held_back(sites.node("0"), answered)
     nodes = {**with_culprit(sites, late), "0": waits}
     result = sites.run(gf.DeepAFL(depth=1), nodes, **{"deadline-seconds": DEADLINE})
-    assert result["sites"]["failed"] == {CULPRIT: "it came back too late to make its head"}
+    assert result["sites"]["excluded"] == {CULPRIT: "it answered too late to compute its head"}
 
 
 # --- whose answer it is ---
@@ -351,7 +351,7 @@ def test_an_answer_that_is_delivered_twice_counts_once(sites, federation):
         return lambda message: [node(message), node(message)]
 
     result = sites.run(gf.AFL(), {name: twice(sites.node(name)) for name in sites.names})
-    assert everybody_answered(result, sites)
+    assert all_answered(result, sites)
     assert sites.distance(gf.AFL(), gf.run(gf.AFL(), federation)) < 1e-9
 
 
@@ -359,22 +359,22 @@ def test_two_nodes_of_one_name_count_once(sites, federation):
     grid = sites.grid()
     grid._nodes[999] = sites.node(CULPRIT)
     run_locally(grid, sites.run_config(gf.AFL()))
-    failed = sites.result()["sites"]["failed"]
-    assert list(failed.values()) == [f"another node is called '{CULPRIT}' already; every site needs a name of its own"]
+    excluded = sites.result()["sites"]["excluded"]
+    assert list(excluded.values()) == [f"another node is already called '{CULPRIT}'; every site needs its own name"]
     assert sites.distance(gf.AFL(), gf.run(gf.AFL(), federation)) < 1e-9
 
 
 def test_expected_sites_that_never_came_are_named(sites, monkeypatch):
-    monkeypatch.setattr("gramfold.engines.flower.exchange.CONNECTING", 0.1)
+    monkeypatch.setattr("gramfold.engines.flower.exchange.CONNECT_SECONDS", 0.1)
     result = sites.run(gf.AFL(), sites="north, " + ",".join(sites.names))
-    assert result["sites"]["failed"] == {"north": "it was expected and never came"}
+    assert result["sites"]["excluded"] == {"north": "it was expected but never connected"}
 
 
 def test_too_few_sites_end_the_run_with_all_reasons(sites):
     sites.config[CULPRIT]["data"] = "/no/such/file.npz"
     nodes = {**with_culprit(sites, app_node(sites.config[CULPRIT])), "0": lambda message: None}
     config = {"minimum-sites": 6, "deadline-seconds": DEADLINE}
-    with pytest.raises(GramfoldError, match="only 5 of at least 6 sites sent their part") as caught:
+    with pytest.raises(GramfoldError, match="only 5 of at least 6 sites sent an upload") as caught:
         sites.run(gf.AFL(), nodes, **config)
     assert "2: no such data file" in str(caught.value)
     assert "0: no answer within 5 s" in str(caught.value)

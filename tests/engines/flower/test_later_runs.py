@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gramfold as gf
-from flower_cases import Sites, everybody_answered, held_back, write_site
+from flower_cases import Sites, all_answered, held_back, write_site
 from gradient_cases import quick
 from gramfold.engines.flower import records
 from gramfold.engines.flower.local_grid import LocalGrid, run_locally
@@ -39,7 +39,7 @@ def test_a_site_that_comes_later_is_added_and_all_heads_follow(method, sites, fe
     assert LATE not in first["sites"]["answered"]
     assert sites.distance(method, gf.run(method, sites.without(LATE))) < 1e-9
     second = sites.run(method)
-    assert everybody_answered(second, sites)
+    assert all_answered(second, sites)
     assert {name for name, sent in uplink(second).items() if sent} == {LATE}  # the others are in the sum already
     assert (first["sites"]["folded"], second["sites"]["folded"]) == ([n for n in sites.names if n != LATE], sites.names)
     assert sites.distance(method, gf.run(method, federation)) < 1e-9
@@ -67,7 +67,7 @@ def test_an_upload_after_the_deadline_is_folded_and_counts_in_the_next_run(sites
     nodes = {name: sites.node(name) for name in sites.names} | {LATE: late, "0": waits}
     first = sites.run(gf.PACE(), nodes, **{"deadline-seconds": 5.0})
     assert first["sites"]["late"] == [LATE]
-    assert "counts in the next run" in first["sites"]["failed"][LATE]
+    assert "counts in the next run" in first["sites"]["excluded"][LATE]
     assert sites.distance(gf.PACE(), gf.run(gf.PACE(), sites.without(LATE))) < 1e-9
     second = sites.run(gf.PACE())
     assert not any(uplink(second).values())
@@ -106,7 +106,7 @@ def test_new_data_without_the_old_upload_cannot_be_folded_and_says_so(sites, fed
     other = next(client for client in federation if client.name == "1")
     write_site(sites.data(LATE), other)
     result = sites.run(gf.AFL())
-    assert "start anew in another folder" in result["sites"]["failed"][LATE]
+    assert "start over in another folder" in result["sites"]["excluded"][LATE]
     for name in sites.names:
         if name != LATE:  # the rest still have what was folded
             assert name in result["sites"]["answered"]
@@ -131,9 +131,11 @@ def test_a_site_is_told_of_its_own_upload_only(sites):
     sites.run(gf.AFL())
     grid = sites.grid()
     run_locally(grid, sites.run_config(gf.AFL()))
-    told = [records.read(message.content).header["counted"] for message in grid.sent if message.metadata.message_type == "query"]
-    assert [len(ids) for ids in told] == [1] * 7
-    assert len({ids[0] for ids in told}) == 7
+    listed = [
+        records.read(message.content).header["counted"] for message in grid.sent if message.metadata.message_type == "query"
+    ]
+    assert [len(ids) for ids in listed] == [1] * 7
+    assert len({ids[0] for ids in listed}) == 7
 
 
 def test_nodes_without_a_registered_name_count_once_as_well(sites, federation):
@@ -153,7 +155,7 @@ def test_a_node_that_connects_between_rounds_takes_part_in_the_next(sites):
 
     grid._nodes[101] = answer
     run_locally(grid, sites.run_config(gf.DeepAFL(depth=1)))
-    assert everybody_answered(sites.result(), sites)
+    assert all_answered(sites.result(), sites)
     assert sum(message.metadata.dst_node_id == 999 for message in grid.sent) == 3
 
 
@@ -227,6 +229,6 @@ def test_a_site_has_one_upload_in_the_sum(federation):
     upload = gf.Moments.from_features(np.eye(2), np.array([0, 1]), classes=2)
     fold = Ledger()
     fold.add(sent("north", "1", upload))
-    with pytest.raises(GramfoldError, match="start anew"):
+    with pytest.raises(GramfoldError, match="start over"):
         fold.add(sent("north", "2", upload))
     assert fold.total.n == 2

@@ -82,14 +82,14 @@ def test_heads_and_figures_are_those_of_the_inprocess_engine(name, results, thre
         assert set(mine.arrays) == set(theirs.arrays)
         for part in mine.arrays:
             assert relative(theirs[part], mine[part]) < TOLERANCE.get(name, 1e-9), part
-    ours, told = here.to_dict(), there.to_dict()
+    ours, theirs = here.to_dict(), there.to_dict()
     for figure in ("name", "parameters", "rounds", "mean_accuracy", "global_accuracy", "uplink_bytes", "downlink_bytes"):
-        assert told[figure] == ours[figure], figure
-    assert [client["name"] for client in told["clients"]] == [client["name"] for client in ours["clients"]]
-    assert len(told["history"]) == len(ours["history"])
+        assert theirs[figure] == ours[figure], figure
+    assert [client["name"] for client in theirs["clients"]] == [client["name"] for client in ours["clients"]]
+    assert len(theirs["history"]) == len(ours["history"])
 
 
-def test_a_late_client_joins_by_what_everybody_was_told(results, three):
+def test_a_late_client_joins_from_the_last_broadcast(results, three):
     X, y = three.clients[0].test()
     here = gf.run(METHODS["pace"], three).join(X, y)
     np.testing.assert_allclose(results["pace"].join(X, y).scores(X), here.scores(X), rtol=1e-9, atol=1e-9)
@@ -132,10 +132,10 @@ def test_who_cannot_come_in_is_told_why_in_one_line(network, tmp_path):
             network.start_node(Site(name, server=server))
         try:
             for name, reason in strangers.items():
-                with pytest.raises(GramfoldError, match=reason) as told:
+                with pytest.raises(GramfoldError, match=reason) as caught:
                     network.wait_online([name])
-                assert repr(name) in str(told.value)
-                assert "\n" not in str(told.value)
+                assert repr(name) in str(caught.value)
+                assert "\n" not in str(caught.value)
         finally:
             for name in strangers:
                 network.nodes.pop(name).stop()
@@ -158,9 +158,9 @@ def test_a_server_that_restarts_between_phases_counts_nobody_twice(network, thre
     assert not (out / "result.json").exists()
     network.start_link()
     network.run(network.folder / "app", config, seconds=400)
-    told = json.loads((out / "result.json").read_text())
-    assert [told["sites"][key] for key in ("answered", "failed", "late")] == [["0", "1", "2"], {}, []]
-    assert told["methods"][0]["uplink_bytes"] == 0, "nothing travelled again"
+    result = json.loads((out / "result.json").read_text())
+    assert [result["sites"][key] for key in ("answered", "excluded", "late")] == [["0", "1", "2"], {}, []]
+    assert result["methods"][0]["uplink_bytes"] == 0, "nothing was sent again"
     here = gf.run(gf.AFL(), three)
     for name, head in here.heads.items():
         there = gf.load_head(head_file(network.state(name), "afl"))

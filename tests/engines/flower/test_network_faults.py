@@ -36,7 +36,7 @@ UPLOAD = 660_000
 
 
 @pytest.fixture(scope="module")
-def everybody():
+def federation():
     rng = np.random.default_rng(5)
     names = (*GOOD, *LOADERS, DIES, STRANGER)
     codes = rng.integers(0, 4, (len(names), 260))
@@ -49,17 +49,17 @@ def kill_in_mid_upload(network: Network, relay: Relay) -> None:
         network.nodes[DIES].send(signal.SIGKILL)
 
 
-def test_the_run_ends_in_time_with_the_others_exact_result_and_names_the_culprits(everybody, tmp_path):
-    sites = {site.name: site for site in sites_of(everybody, tmp_path)}
+def test_the_run_ends_in_time_with_the_others_exact_result_and_names_the_culprits(federation, tmp_path):
+    sites = {site.name: site for site in sites_of(federation, tmp_path)}
     for name, loader in LOADERS.items():
         path = Path(__file__).with_name("misbehaviour.py")
         sites[name] = Site(name, {**sites[name].config, "loader": f"{path}:{loader}"})
     stranger = sites.pop(STRANGER)
     write_app(tmp_path / "app", {})
     config = {
-        "method": METHOD.name, "parameters": json.dumps(METHOD.parameters()), "task": task_to_json(everybody.task),
+        "method": METHOD.name, "parameters": json.dumps(METHOD.parameters()), "task": task_to_json(federation.task),
         "minimum-sites": 2, "deadline-seconds": DEADLINE, "out": str(tmp_path / "out"),
-        "sites": ",".join(client.name for client in everybody),
+        "sites": ",".join(client.name for client in federation),
     }  # fmt: skip
     network = Network(tmp_path)
     with network, Relay(network.port, limit=UPLOAD // 2) as relay:
@@ -67,7 +67,7 @@ def test_the_run_ends_in_time_with_the_others_exact_result_and_names_the_culprit
         for site in sites.values():
             network.register(site)
             network.start_node(site)
-        write_site_key(network.site_folder(STRANGER) / "key")  # which nobody registers
+        write_site_key(network.site_folder(STRANGER) / "key")  # never registered
         network.start_node(stranger)
         network.wait_online(sites)
         threading.Thread(target=kill_in_mid_upload, args=(network, relay), daemon=True).start()
@@ -76,24 +76,24 @@ def test_the_run_ends_in_time_with_the_others_exact_result_and_names_the_culprit
         took = time.monotonic() - begun
         assert relay.cut.is_set()
         assert not network.nodes[DIES].running
-        with pytest.raises(gf.GramfoldError, match=r"'stranger' did not come: .* register its public key"):
+        with pytest.raises(gf.GramfoldError, match=r"'stranger' did not connect: .* register its public key"):
             network.wait_online([STRANGER])
     assert members(tmp_path) == [], "a process was left behind"
-    told = json.loads((tmp_path / "out" / "result.json").read_text())["sites"]
-    assert told["answered"] == sorted(GOOD)
-    reasons = told["failed"]
+    account = json.loads((tmp_path / "out" / "result.json").read_text())["sites"]
+    assert account["answered"] == sorted(GOOD)
+    reasons = account["excluded"]
     assert set(reasons) == {*LOADERS, DIES, STRANGER}
     assert "the archive is not mounted" in reasons["unmounted"]
     assert "no answer within" in reasons["asleep"]
     assert "no answer within" in reasons[DIES]
     assert "NaN" in reasons["not-finite"]
     assert "are not the upper trapezoid" in reasons["truncated"]
-    assert "expected and never came" in reasons[STRANGER]
+    assert "expected but never connected" in reasons[STRANGER]
     assert all("\n" not in reason for reason in reasons.values())
     assert all(name in log for name in (*LOADERS, DIES)), "the log names them too"
     # half a minute for the stranger to connect, one deadline for who does not answer; the rest is the others' own time
     assert took < 30 + DEADLINE + 120
-    good = gf.Federation([client for client in everybody if client.name in GOOD], everybody.task)
+    good = gf.Federation([client for client in federation if client.name in GOOD], federation.task)
     here = gf.run(METHOD, good)
     for name in GOOD:
         head = gf.load_head(head_file(network.state(name), METHOD.name))

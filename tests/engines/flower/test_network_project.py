@@ -154,15 +154,15 @@ def _until(true, *processes, seconds=180.0):
 
 
 def test_following_the_readme_gives_every_site_its_head(project, blobs):
-    told = json.loads((project.server / "result" / "result.json").read_text())
-    assert [told["sites"][key] for key in ("answered", "failed", "late")] == [list(SITES), {}, []]
+    result = json.loads((project.server / "result" / "result.json").read_text())
+    assert [result["sites"][key] for key in ("answered", "excluded", "late")] == [list(SITES), {}, []]
     assert "pace" in (project.server / "result" / "report.html").read_text()
     X, y = blobs
     here = gf.run(gf.PACE(), gf.Federation.from_clients({name: (X[k::2], y[k::2]) for k, name in enumerate(SITES)}))
     for name in SITES:
         head = gf.load_head(head_file(project.folder / "sites" / name / "state", "pace"))
         np.testing.assert_allclose(head.scores(X), here.heads[name].scores(X), rtol=1e-9, atol=1e-9)
-    assert [client["accuracy"] for client in told["methods"][0]["clients"]] == [here.clients[name].accuracy for name in SITES]
+    assert [client["accuracy"] for client in result["methods"][0]["clients"]] == [here.clients[name].accuracy for name in SITES]
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,9 @@ def test_up_runs_an_app_as_it_says_and_leaves_nothing(tmp_path):
         done = subprocess.run(["bash", "-ec", commands], cwd="/", capture_output=True, text=True, check=False, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "2 sites have their heads" in done.stdout + done.stderr
-        told = json.loads((tmp_path / "net" / "result" / "result.json").read_text())
-        assert told["sites"]["answered"] == ["0", "1"]
-        assert told["methods"][0]["mean_accuracy"] > 0.9
+        result = json.loads((tmp_path / "net" / "result" / "result.json").read_text())
+        assert result["sites"]["answered"] == ["0", "1"]
+        assert result["methods"][0]["mean_accuracy"] > 0.9
         # a test run in the background ignores Ctrl-C, and so does what it starts
         os.kill(up.pid, signal.SIGTERM if signal.getsignal(signal.SIGINT) == signal.SIG_IGN else signal.SIGINT)
         _until(lambda: not up.running)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gramfold as gf
-from flower_cases import Sites, everybody_answered
+from flower_cases import Sites, all_answered
 from gradient_cases import quick
 from gramfold.engines.flower.local_grid import run_locally
 from gramfold.errors import GramfoldError
@@ -49,7 +49,7 @@ def test_analytic_heads_are_those_of_the_in_process_engine(method, sites, federa
     if getattr(method, "at", "") == "server":  # such a site is sent its head alone, and cannot test the shared one
         mine["global_accuracy"] = theirs["global_accuracy"]
     assert mine == theirs
-    assert everybody_answered(result, sites)
+    assert all_answered(result, sites)
 
 
 @pytest.mark.parametrize("method", GRADIENT, ids=lambda method: method.name)
@@ -67,7 +67,7 @@ def test_networks_solved_layer_by_layer_are_those_of_the_in_process_engine(metho
     result, expected = sites.run(method), gf.run(method, pictures)
     assert sites.distance(method, expected) < 1e-9
     assert figures(result["methods"][0]) == figures(json.loads(json.dumps(expected.to_dict())))
-    assert everybody_answered(result, sites)
+    assert all_answered(result, sites)
 
 
 def test_bytes_down_do_not_count_what_a_site_knows_already(sites, federation):
@@ -127,7 +127,7 @@ def test_a_feature_map_travels_as_its_description(sites, federation):
 @pytest.mark.parametrize(
     ("config", "match"),
     [
-        ({"method": "fedavg", "parameters": "{}"}, "choose lr by trial"),
+        ({"method": "fedavg", "parameters": "{}"}, "tune lr by trial"),
         ({"method": "nothing"}, "unknown method"),
         ({"parameters": "[]"}, "no JSON object"),
         ({"parameters": "{"}, "cannot read the run's configuration"),
@@ -135,7 +135,7 @@ def test_a_feature_map_travels_as_its_description(sites, federation):
         ({"minimum-sites": 0}, "minimum-sites"),
         ({"deadline-seconds": -1.0}, "deadline-seconds"),
         ({"task": "{}"}, "cannot read the task"),
-        ({"method": "heart-pfl", "parameters": '{"lr": 0.1}'}, "does not work"),
+        ({"method": "heart-pfl", "parameters": '{"lr": 0.1}'}, "does not support"),
         ({"minimum-sites": 8, "deadline-seconds": 0.1}, "only 7 of at least 8 sites connected"),
     ],
 )

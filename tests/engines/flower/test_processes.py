@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gramfold.deploy.processes import MARK, QUIET, Process, end_members, environment, last_words, members
-from gramfold.engines.flower.network import diagnosis
+from gramfold.deploy.processes import MARK, QUIET, Process, end_members, environment, error_line, members
+from gramfold.engines.flower.diagnosis import diagnosis
 
 STUBBORN = """
 import os, signal, subprocess, sys, time
@@ -85,12 +85,12 @@ INFO :      bye
 
 
 def test_the_line_that_says_what_went_wrong():
-    assert last_words(FLOWER_SAYS) == "gramfold.errors.GramfoldError: only 1 of at least 2 sites connected"
-    assert last_words("starting\nstill starting\n\n") == "still starting"
-    assert last_words("") == "it said nothing"
+    assert error_line(FLOWER_SAYS) == "gramfold.errors.GramfoldError: only 1 of at least 2 sites connected"
+    assert error_line("starting\nstill starting\n\n") == "still starting"
+    assert error_line("") == "no output"
 
 
-def test_known_troubles_become_advice():
+def test_known_errors_become_advice():
     assert "register its public key" in diagnosis("[code: 2004] Failed to activate SuperNode.\nConnection attempt failed")
     assert "ca.crt" in diagnosis("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed")
     assert "choose another" in diagnosis("[Errno 98] error while attempting to bind: address already in use")

@@ -22,7 +22,7 @@ META = st.dictionaries(st.text(max_size=5), st.none() | st.integers() | st.text(
 def test_a_packet_comes_back_as_it_was(arrays, meta, m):
     triangle = np.tril(np.arange(m * m, dtype=float).reshape(m, m))
     packet = Packet({**arrays, "factor/1": triangle}, meta, frozenset({"factor/1"}))
-    message = records.read(records.LaidOut().content(Message({"round": 3}, {"broadcast": packet})))
+    message = records.read(records.RecordBuilder().content(Message({"round": 3}, {"broadcast": packet})))
     back = message.packets["broadcast"]
     assert message.header == {"round": 3}
     assert (back.meta, back.triangular, back.known) == (meta, packet.triangular, frozenset())
@@ -36,14 +36,14 @@ def test_a_triangle_travels_packed_and_known_arrays_not_at_all():
     packet = Packet({"factor": np.eye(10), "omega": np.eye(3)}, {}, frozenset({"factor"}), frozenset({"omega"}))
     made = records.packet_records("broadcast", packet)
     assert {name: array.shape for name, array in made["broadcast/arrays"].items()} == {"factor": (55,)}
-    back = records.read(records.LaidOut().content(Message({}, {"broadcast": packet}))).packets["broadcast"]
+    back = records.read(records.RecordBuilder().content(Message({}, {"broadcast": packet}))).packets["broadcast"]
     assert back.known == {"omega"}
     assert back.completed({"omega": np.eye(3)})["omega"].shape == (3, 3)
 
 
 def test_messages_to_many_share_their_records():
-    packet, laid_out = Packet({"w": np.ones(1000)}), records.LaidOut()
-    one, other = (laid_out.content(Message({"to": k}, {"broadcast": packet})) for k in (1, 2))
+    packet, builder = Packet({"w": np.ones(1000)}), records.RecordBuilder()
+    one, other = (builder.content(Message({"to": k}, {"broadcast": packet})) for k in (1, 2))
     assert one["broadcast/arrays"]["w"] is other["broadcast/arrays"]["w"]
 
 

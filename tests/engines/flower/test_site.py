@@ -147,34 +147,37 @@ def test_what_a_site_says_of_its_data(loader, sites):
 
 def test_a_file_with_classes_lists_them(tmp_path):
     np.savez(tmp_path / "a.npz", features=np.eye(4), labels=np.array([0, 0, 1, 1]), classes=np.array(["x", "y", "z"]))
-    told = describe({"name": "a", "data": str(tmp_path / "a.npz")})
-    assert (told["labels"], told["declared"], told["samples"]) == (["x", "y", "z"], True, 3)
+    answer = describe({"name": "a", "data": str(tmp_path / "a.npz")})
+    assert (answer["labels"], answer["declared"], answer["samples"]) == (["x", "y", "z"], True, 3)
 
 
-def told(labels=(0, 1), declared=False, **more) -> dict:
+def site(labels=(0, 1), declared=False, **more) -> dict:
     outputs = 1 if labels is None else len(labels)
     base = {"inputs": 8, "shape": [], "labels": labels and list(labels), "outputs": outputs, "declared": declared, "samples": 10}
     return {**base, **more}
 
 
 def test_sites_without_a_list_have_all_their_labels_together():
-    assert agreed_task({"a": told((2, 0)), "b": told((1,))}, 5) == Task(8, (0, 1, 2), 3, 5, 20)
+    assert agreed_task({"a": site((2, 0)), "b": site((1,))}, 5) == Task(8, (0, 1, 2), 3, 5, 20)
 
 
 def test_a_declared_list_holds_for_all():
-    assert agreed_task({"a": told((1, 0, 2), declared=True), "b": told((0,))}, 5).labels == (1, 0, 2)
+    assert agreed_task({"a": site((1, 0, 2), declared=True), "b": site((0,))}, 5).labels == (1, 0, 2)
 
 
 @pytest.mark.parametrize(
     ("sites", "match"),
     [
-        ({"a": told(("x", "y"), True), "b": told(("y", "x"), True)}, "'a' and 'b' list different classes: x, y and y, x"),
-        ({"a": told(), "b": told(inputs=9)}, "'a' and 'b' differ in their numbers per sample: 8 and 9"),
-        ({"a": told(), "b": told(shape=[2, 2, 2])}, "sample shape"),
-        ({"a": told(), "b": told(None)}, "continuous targets"),
-        ({"a": told(None), "b": told(None, outputs=2)}, "differ in their targets: 1 and 2"),
-        ({"a": told((0, 1)), "b": told(("x", "y"))}, "mix class numbers and class names"),
-        ({"a": told((1,)), "b": told((1,))}, "only one class"),
+        (
+            {"a": site(("x", "y"), True), "b": site(("y", "x"), True)},
+            "'a' and 'b' list different classes: x, y and y, x",
+        ),
+        ({"a": site(), "b": site(inputs=9)}, "'a' and 'b' differ in their numbers per sample: 8 and 9"),
+        ({"a": site(), "b": site(shape=[2, 2, 2])}, "sample shape"),
+        ({"a": site(), "b": site(None)}, "continuous targets"),
+        ({"a": site(None), "b": site(None, outputs=2)}, "differ in their targets: 1 and 2"),
+        ({"a": site((0, 1)), "b": site(("x", "y"))}, "mix class numbers and class names"),
+        ({"a": site((1,)), "b": site((1,))}, "only one class"),
     ],
 )
 def test_sites_that_do_not_agree(sites, match):

@@ -74,7 +74,7 @@ def test_fine_tuning_is_not_stopped_by_a_schedule_that_has_run_out(federation):
 def test_ditto_without_its_term_is_local_training_and_with_a_strong_one_the_shared_model(federation):
     ditto = quick(gf.Ditto, standardize=False, lam=0.0)
     result = gf.run(ditto, federation)
-    # alone, nobody else exists: a client's personal model must not depend on the others
+    # a client's personal model must not depend on the others
     lonely = gf.Federation(federation.clients[:1], federation.task)
     assert distance(gf.run(ditto, lonely).heads["0"], result.heads["0"]) < 1e-6
     assert distance(result.global_head, gf.run(quick(gf.FedAvg, standardize=False), federation).global_head) == 0
@@ -121,7 +121,7 @@ def test_feddbe_offsets_never_leave_the_client_and_are_what_makes_heads_differ(m
     assert np.abs(weights(heads[0], "head.bias") - weights(heads[1], "head.bias")).max() > 1e-4
 
 
-def test_feddbe_holds_mean_features_near_everybodys(federation):
+def test_feddbe_holds_mean_features_near_the_global_mean(federation):
     def spread(kappa):
         clients, broadcasts = rounds_of(quick(gf.FedDBE, kappa=kappa, mean_momentum=1.0, model="mlp:16", rounds=6), federation)
         consensus = np.asarray(broadcasts[-1].extra["mean"])

@@ -16,7 +16,7 @@ from gramfold.methods import ClientData
 from gramfold.methods.gradient import akt
 from gramfold.methods.gradient.hda import alignment, class_means
 from gramfold.networks.layers import Norm
-from gramfold.networks.resnet import Thinned
+from gramfold.networks.resnet import StridedConv1x1
 
 SMALL = gf.HeartPFL(model="resnet:4x1", lr=0.05, rounds=2, epochs=1, participation=1.0)
 
@@ -44,8 +44,8 @@ def test_adapters_start_as_the_identity_to_within_their_tiny_weights():
 
 def test_shortcuts_are_the_usual_strided_convolutions_by_another_way():
     """Strided 1x1 convolutions of few channels crash some processors (uxlfoundation/oneDNN#6035)."""
-    thinned, x = Thinned(3, 5, 2), torch.rand(2, 3, 9, 9)
-    torch.testing.assert_close(thinned(x), torch.nn.functional.conv2d(x, thinned.weight, stride=2))
+    strided, x = StridedConv1x1(3, 5, 2), torch.rand(2, 3, 9, 9)
+    torch.testing.assert_close(strided(x), torch.nn.functional.conv2d(x, strided.weight, stride=2))
 
 
 def test_pretrained_weights_load_by_their_usual_names_and_wrong_ones_are_refused(tmp_path):
@@ -73,7 +73,7 @@ def test_it_learns_keeps_convolutions_frozen_and_gives_the_same_bits_again(pictu
 
 @pytest.mark.parametrize("more", [{}, {"adapters": False, "freeze": False, "prox": 0.0}])
 def test_clients_trained_side_by_side_learn_what_each_would_alone(more, pictures):
-    """Padding enters no statistics, and everybody's dropout is their own."""
+    """Padding enters no statistics, and every client's dropout is its own."""
     x, y = pictures.clients[0].train()
     sources = {client.name: (*client.train(), *client.test()) for client in pictures}
     federation = gf.Federation.from_clients({**sources, "single": (x[:1], y[:1], x[:1], y[:1])}, labels=range(3))
@@ -244,7 +244,7 @@ def test_a_proxy_that_does_not_fit_is_refused(pictures, tmp_path):
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "features.npz", features=rng.standard_normal((8, 4)), labels=np.arange(8) % 2)
     np.savez(tmp_path / "strange.npz", images=np.zeros((8, 8, 8, 3), np.uint8), labels=np.arange(8) % 2 + 70)
-    for name, message in (("features.npz", "no images"), ("strange.npz", "not among")):
+    for name, message in (("features.npz", "does not contain byte images"), ("strange.npz", "not among")):
         with pytest.raises(gf.GramfoldError, match=message):
             gf.run(replace(SMALL, proxy=str(tmp_path / name)), pictures)
 

@@ -52,7 +52,7 @@ def test_a_finished_checkpoint_gives_the_result_without_training_again(federatio
 
 
 def test_checkpoints_are_written_while_a_run_goes_on(federation, tmp_path, monkeypatch):
-    monkeypatch.setattr("gramfold.engines.inprocess.EVERY_SECONDS", 0.0)
+    monkeypatch.setattr("gramfold.engines.inprocess.SAVE_EVERY_SECONDS", 0.0)
     saved = []
     original = checkpoints.Checkpoint.save
     monkeypatch.setattr(checkpoints.Checkpoint, "save", lambda self, state: (saved.append(state.round), original(self, state)))

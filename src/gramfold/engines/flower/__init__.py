@@ -11,6 +11,6 @@ from gramfold.errors import GramfoldError
 
 
 def require_flwr() -> None:
-    """Raise, saying what to install, where flwr is missing."""
+    """Raise, naming what to install, if flwr is missing."""
     if importlib.util.find_spec("flwr") is None:
         raise GramfoldError("this needs Flower: pip install 'gramfold[flower]'")

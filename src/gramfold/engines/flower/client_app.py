@@ -1,4 +1,4 @@
-"""The ClientApp: every message to a site goes to `Site`, which knows nothing of Flower."""
+"""The ClientApp: every message to a site goes to `Site`, which does not depend on Flower."""
 
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
@@ -13,12 +13,12 @@ app = ClientApp()
 
 def _answer(kind: str, message: Message, context: Context) -> Message:
     answer = Site(context.node_config).answer(kind, lambda: records.read(message.content))
-    return Message(records.LaidOut().content(answer), reply_to=message)
+    return Message(records.RecordBuilder().content(answer), reply_to=message)
 
 
 @app.query("task")
 def task(message: Message, context: Context) -> Message:
-    """What the site's data is like."""
+    """Describe the site's data."""
     return _answer("task", message, context)
 
 
@@ -36,5 +36,5 @@ def round_of_many(message: Message, context: Context) -> Message:
 
 @app.evaluate()
 def personalize(message: Message, context: Context) -> Message:
-    """The site makes its head, keeps it, and says how well it does."""
+    """The site computes its head, keeps it, and reports its figures."""
     return _answer("personalize", message, context)

@@ -1,4 +1,4 @@
-"""Methods on a federation of this process, over a real network on this machine: a site per client, started and ended here."""
+"""Runs methods over a real network on this machine: a site for each client of a federation, started and stopped here."""
 
 import itertools
 import json
@@ -28,7 +28,7 @@ from gramfold.remote.site import head_file
 from gramfold.remote.tasks import task_to_json
 
 MAX_SITES = 16
-"""A site is two processes, and a third while it works; more of them belong on more machines."""
+"""A site is two processes, and a third while it works; more sites need more machines."""
 DEADLINE_SECONDS = 900.0
 
 
@@ -51,7 +51,7 @@ class FlowerRuns:
             "deadline-seconds": DEADLINE_SECONDS,
             "out": str(out),
         }
-        Settings.read(config)  # what the server would refuse is refused before anything starts
+        Settings.read(config)  # fail before anything starts on what the server would reject
         network = self.start(progress)
         try:
             network.run(self.folder / "app", config, watch=_EventReader(out / EVENTS, progress))
@@ -63,7 +63,7 @@ class FlowerRuns:
         return self._with_heads(Result.load(out), network, keep_heads)
 
     def start(self, progress: Progress | None = None) -> Network:
-        """The network, which is up after this."""
+        """The network, started if necessary."""
         with self._starting:
             if self._network is None:
                 write_app(self.folder / "app", {})
@@ -72,10 +72,10 @@ class FlowerRuns:
             return self._network
 
     def _with_heads(self, result: Result, network: Network, keep_heads: bool) -> Result:
-        """The result with the sites' heads, from where they keep them."""
+        """The result with the sites' heads, read from their state folders."""
 
         def tested(client: Client) -> ClientResult:
-            """A site that is sent its head alone could not test the shared one; here that can be done."""
+            """A site that receives only its own head cannot test the shared one; it is tested here."""
             mine = result.clients[client.name]
             if result.global_head is None or mine.shared is not None:
                 return mine
@@ -88,7 +88,7 @@ class FlowerRuns:
 
 
 class _EventReader:
-    """Hands on the events that a server process has written since the last look."""
+    """Forwards the events that the server process has written since the last call."""
 
     def __init__(self, path: Path, progress: Progress | None) -> None:
         self.path, self.progress, self._read = path, progress, 0
@@ -106,7 +106,7 @@ class _EventReader:
 
 @contextmanager
 def on_flower(federation: Federation) -> Iterator[FlowerRuns]:
-    """A network with a site for each client, as long as the block lasts. What it wrote is kept only if something fails."""
+    """A network with a site for each client, for the duration of the block. Its files are kept only if something fails."""
     check_sites(federation)
     folder = Path(tempfile.mkdtemp(prefix="gramfold-flower-"))
     kept = False
@@ -127,7 +127,7 @@ def check_sites(federation: Federation) -> None:
 
 
 def sites_of(federation: Federation, folder: Path) -> list[Site]:
-    """Every client's samples in a file of its own, and the site that will read it; it allows any method."""
+    """Write each client's samples to its own file, and return the sites that read them; they allow any method."""
     sites = []
     for client in federation:
         path = folder / "data" / f"{wire.file_name(client.name)}.npz"

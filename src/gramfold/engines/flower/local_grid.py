@@ -1,4 +1,4 @@
-"""A Grid within one process: the same ServerApp, ClientApp and messages, no network. For tests, and for trying an app out."""
+"""A Grid within one process: the same ServerApp, ClientApp and messages, without a network. For tests and for trying apps."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +14,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from gramfold.engines.flower import client_app, server_app
 
 Node = Callable[[Message], Message | list[Message] | None]
-"""Answers a message: with one, several, or (for now) none. It is asked again until it has answered."""
+"""Answers a message with one message, several, or (for now) none; it is polled until it has answered."""
 APP_FAILED = 2
 """Flower's code for a ClientApp that raised."""
 
@@ -82,7 +82,7 @@ class LocalGrid(Grid):
         return answers
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> list[Message]:
-        raise NotImplementedError("an answer at a time: push_messages, then pull_messages")
+        raise NotImplementedError("not supported: use push_messages, then pull_messages")
 
 
 def run_locally(grid: LocalGrid, config: Mapping[str, Any], app: ServerApp = server_app.app) -> None:

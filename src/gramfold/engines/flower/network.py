@@ -3,7 +3,7 @@
     with Network(folder, [Site("north", {"data": "/data/north.npz"}), Site("south", {"data": "/data/south.npz"})]) as network:
         network.run(app, {"method": "pace"})
 
-Everything listens on the loopback only, writes into the folder, and is gone at the end, whatever happens in between.
+Everything listens on the loopback only, writes into the folder, and is stopped at the end, whatever happens in between.
 """
 
 import http.client
@@ -23,25 +23,26 @@ from pathlib import Path
 from typing import Any, Self
 
 from gramfold.deploy.certificates import write_certificates, write_site_key
-from gramfold.deploy.processes import Process, command_path, end_members, environment, last_words
+from gramfold.deploy.processes import Process, command_path, end_members, environment, error_line
 from gramfold.deploy.toml import Value, to_toml
 from gramfold.engines.events import Event, Progress
+from gramfold.engines.flower.diagnosis import diagnosis
 from gramfold.errors import GramfoldError
 from gramfold.wire import file_name
 
 HOST = "127.0.0.1"
 Handlers = dict[signal.Signals, Any]
 CONNECTION = "gramfold"
-"""What the network is called in Flower's configuration."""
+"""The network's name in Flower's configuration."""
 PORTS = range(20000, 32000)
-"""Below those that systems hand out for outgoing connections, so that a free one stays free."""
+"""Below the ephemeral ports of outgoing connections, so that a free port stays free."""
 START_SECONDS = 180.0
 COMMAND_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class Site:
-    """A site to be: its name, its node configuration (`data` or `loader`), and the server's address as it sees it."""
+    """A site to start: its name, its node configuration (`data` or `loader`), and the server address that it uses."""
 
     name: str
     config: Mapping[str, Value] = field(default_factory=dict)
@@ -65,7 +66,7 @@ class Network:
         self._numbers = itertools.count(1)
         self._handlers: Handlers = {}
 
-    # --- where things are ---
+    # --- paths ---
 
     @property
     def address(self) -> str:
@@ -77,17 +78,17 @@ class Network:
 
     @property
     def home(self) -> Path:
-        """FLWR_HOME of whoever wants to use `flwr` on this network."""
+        """FLWR_HOME for `flwr` commands on this network."""
         return self.folder / "home"
 
     def site_folder(self, name: str) -> Path:
         return self.folder / "sites" / file_name(name)
 
     def state(self, name: str) -> Path:
-        """Where a site keeps what is its own."""
+        """Where a site keeps its state."""
         return self.site_folder(name) / "state"
 
-    # --- up and down ---
+    # --- start and stop ---
 
     def __enter__(self) -> Self:
         self._handlers = _on_signals(_interrupt, signal.SIGTERM, signal.SIGHUP)
@@ -127,7 +128,7 @@ class Network:
                 signal.signal(number, handler or signal.SIG_DFL)
 
     def start_link(self) -> None:
-        """The server. It keeps its book in a file, so it may be stopped and started again."""
+        """Start the server. Its state is in a file, so it can be stopped and restarted."""
         keys = self.keys
         self.link = self._start(
             "link", "flower-superlink", "--host", HOST, "--port", str(self.port), "--database", str(self.folder / "link.db"),
@@ -141,7 +142,7 @@ class Network:
             self.link.stop()
 
     def register(self, site: Site) -> None:
-        """Make a site's key and tell the server about it."""
+        """Create a site's key and register it at the server."""
         public = write_site_key(self.site_folder(site.name) / "key")
         answer = self.flwr("supernode", "register", str(public), CONNECTION, "--name", site.name, "--format", "json")
         self._ids[site.name] = str(answer["node-id"])
@@ -157,7 +158,7 @@ class Network:
         )  # fmt: skip
 
     def wait_online(self, names: Iterable[str] | None = None) -> None:
-        """Until these sites (all of them) are there, or one of them has given up."""
+        """Wait until these sites (default: all) are online; raise if one of them fails."""
         wanted = set(self.nodes if names is None else names)
         deadline = time.monotonic() + START_SECONDS
         while missing := sorted(wanted - self.online()):
@@ -166,21 +167,21 @@ class Network:
             late = time.monotonic() > deadline
             for name in missing:
                 if late or not self.nodes[name].running:
-                    raise GramfoldError(f"site {name!r} did not come: {diagnosis(self.nodes[name].output())}")
-            time.sleep(1.5)  # asking takes a process, and they need the processors to start
+                    raise GramfoldError(f"site {name!r} did not connect: {diagnosis(self.nodes[name].output())}")
+            time.sleep(1.5)  # each query starts a process, and the sites need the processors to start
 
     def online(self) -> set[str]:
-        """The sites that are there."""
-        listed = self._look("supernode", "list", CONNECTION)["nodes"]
+        """The sites that are online."""
+        listed = self._query("supernode", "list", CONNECTION)["nodes"]
         there = {str(node["node-id"]) for node in listed if node["status"] == "online"}
         return {name for name, number in self._ids.items() if number in there}
 
     def check(self) -> None:
-        """Raise if a part of it has died."""
+        """Raise if the server or a site has stopped."""
         parts = {"the server": self.link, **{f"site {name!r}": node for name, node in self.nodes.items()}}
         for what, process in parts.items():
             if process is not None and not process.running:
-                raise GramfoldError(f"{what} has ended: {diagnosis(process.output())}")
+                raise GramfoldError(f"{what} has stopped: {diagnosis(process.output())}")
 
     # --- using it ---
 
@@ -192,7 +193,7 @@ class Network:
         seconds: float = 3600.0,
         watch: Callable[[], None] = lambda: None,
     ) -> str:
-        """Run an app to its end, calling `watch` all along; gives back its log."""
+        """Run an app to its end, calling `watch` regularly; returns its log."""
         run_id, log = self.start_run(app, config)
         return self.finish_run(run_id, log, seconds=seconds, watch=watch)
 
@@ -206,13 +207,13 @@ class Network:
         return run_id, self._start(name, "flwr", "log", run_id, CONNECTION, "--stream", home=self.home)
 
     def finish_run(self, run_id: str, log: Process, *, seconds: float = 3600.0, watch: Callable[[], None] = lambda: None) -> str:
-        """Wait for a run's end. Flower's exit codes do not tell whether it did well; its list of runs does."""
+        """Wait for a run to end. Flower's exit codes do not show whether it succeeded; its list of runs does."""
         deadline = time.monotonic() + seconds
         while log.running and time.monotonic() < deadline:
             time.sleep(0.1)
             watch()
         if self.link is None or not self.link.running:
-            raise GramfoldError(f"the server ended in mid-run; see {self.folder / 'link.log'}")
+            raise GramfoldError(f"the server stopped during the run; see {self.folder / 'link.log'}")
         status = self.status(run_id)
         while not status["status"].startswith("finished") and time.monotonic() < deadline:
             time.sleep(1)
@@ -224,15 +225,15 @@ class Network:
             return text
         if not status["status"].startswith("finished"):
             self.flwr("stop", run_id, CONNECTION, "--format", "json")
-            raise GramfoldError(f"the run did not end within {seconds:.0f} s and was stopped; see {log.log}")
-        raise GramfoldError(f"the run failed: {last_words(text)}")
+            raise GramfoldError(f"the run did not finish within {seconds:.0f} s and was stopped; see {log.log}")
+        raise GramfoldError(f"the run failed: {error_line(text)}")
 
     def status(self, run_id: str) -> Mapping[str, Any]:
-        listed: Mapping[str, Any] = self._look("list", CONNECTION, "--run-id", run_id)["runs"][0]
+        listed: Mapping[str, Any] = self._query("list", CONNECTION, "--run-id", run_id)["runs"][0]
         return listed
 
     def flwr(self, *arguments: str) -> dict[str, Any]:
-        """One of Flower's own commands, and its answer."""
+        """Run one of Flower's own commands and return its answer."""
         try:
             done = subprocess.run(
                 [command_path("flwr"), *arguments], capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False,
@@ -243,15 +244,15 @@ class Network:
         try:
             answer: dict[str, Any] = json.loads(done.stdout)
         except ValueError:
-            raise GramfoldError(f"flwr {arguments[0]} failed: {last_words(done.stdout + done.stderr)}") from None
+            raise GramfoldError(f"flwr {arguments[0]} failed: {error_line(done.stdout + done.stderr)}") from None
         if not answer.get("success"):
-            raise GramfoldError(f"flwr {arguments[0]} failed: {last_words(answer.get('error-message') or done.stdout)}")
+            raise GramfoldError(f"flwr {arguments[0]} failed: {error_line(answer.get('error-message') or done.stdout)}")
         return answer
 
     # --- helpers ---
 
-    def _look(self, *arguments: str) -> dict[str, Any]:
-        """A question to a server that may be too busy for it: worth asking three times."""
+    def _query(self, *arguments: str) -> dict[str, Any]:
+        """Query a server that may be too busy to answer: up to three attempts."""
         for _ in range(2):
             with suppress(GramfoldError):
                 return self.flwr(*arguments, "--format", "json")
@@ -285,25 +286,8 @@ class Network:
             time.sleep(0.1)
 
 
-TROUBLES = {
-    "address already in use": "its port is taken; choose another one",
-    "CERTIFICATE_VERIFY_FAILED": (
-        "it does not trust the server's certificate; give it the server's ca.crt, and the server's name as in the certificate"
-    ),
-    "Failed to activate SuperNode": "the server does not know its key; register its public key at the server",
-    "Connection attempt failed": "it cannot reach the server; check the address and the port",
-}
-"""What Flower says, and what to do about it. The last is said after the others, too."""
-
-
-def diagnosis(text: str) -> str:
-    """One line about what went wrong, from the output of a process."""
-    known = [advice for sign, advice in TROUBLES.items() if sign in text]
-    return known[0] if known else last_words(text)
-
-
 def free_port() -> int:
-    """A port of the loopback that nobody listens on."""
+    """A free port on the loopback."""
     for port in random.sample(PORTS, 200):
         with socket.socket() as trial:
             try:
@@ -315,12 +299,12 @@ def free_port() -> int:
 
 
 def _interrupt(number: int, _: object) -> None:
-    """Being asked to end, or losing the terminal, is like Ctrl-C: everything that was started is ended first."""
+    """SIGTERM and SIGHUP act like Ctrl-C: everything that was started is stopped first."""
     raise KeyboardInterrupt
 
 
 def _on_signals(handler: Any, *numbers: signal.Signals) -> Handlers:
-    """Set a handler, where Python lets us; gives back those from before. What we were started to ignore (nohup) stays ignored."""
+    """Set a handler, where Python allows it; returns the previous ones. Signals ignored at start (nohup) stay ignored."""
     if threading.current_thread() is not threading.main_thread():
         return {}
     return {number: signal.signal(number, handler) for number in numbers if signal.getsignal(number) != signal.SIG_IGN}

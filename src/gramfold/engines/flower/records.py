@@ -18,20 +18,20 @@ Records = dict[str, ArrayRecord | ConfigRecord]
 
 
 def packet_records(name: str, packet: Packet) -> Records:
-    """The records of one packet. Messages to many sites share them, so that its arrays are laid out once."""
+    """The records of one packet. Messages to many sites share them, so that its arrays are serialised once."""
     parts = {
         key: Array(wire.pack_lower(part) if key in packet.triangular else np.ascontiguousarray(to_numpy(part)))
         for key, part in packet.arrays.items()
         if key not in packet.known
     }
-    told = {
+    metadata = {
         "meta": dict(packet.meta), "triangular": sorted(packet.triangular - packet.known), "known": sorted(packet.known),
     }  # fmt: skip
-    return {name + ARRAYS: ArrayRecord(parts), name + META: ConfigRecord({"json": json.dumps(told)})}
+    return {name + ARRAYS: ArrayRecord(parts), name + META: ConfigRecord({"json": json.dumps(metadata)})}
 
 
-class LaidOut:
-    """Messages as records; a packet that goes to many is laid out once."""
+class RecordBuilder:
+    """Converts messages to records; a packet that goes to many sites is converted once."""
 
     def __init__(self) -> None:
         self._made: dict[int, tuple[Packet, Records]] = {}
@@ -48,7 +48,7 @@ class LaidOut:
 
 
 def read(records: RecordDict) -> Message:
-    """The message in records, which are emptied on the way: nothing is held twice."""
+    """The message in records, which are emptied in the process: no array is in memory twice."""
     try:
         header = _object(records[HEADER])
         names = [name.removesuffix(ARRAYS) for name in records if name.endswith(ARRAYS)]
@@ -58,13 +58,13 @@ def read(records: RecordDict) -> Message:
 
 
 def _packet(records: RecordDict, name: str) -> Packet:
-    told, parts = _object(records[name + META]), records[name + ARRAYS]
-    triangular = frozenset(told["triangular"])
+    metadata, parts = _object(records[name + META]), records[name + ARRAYS]
+    triangular = frozenset(metadata["triangular"])
     arrays: dict[str, np.ndarray] = {}
     for key in list(parts):
         array = parts.pop(key).numpy()  # type: ignore[union-attr]
         arrays[key] = wire.unpack_lower(array) if key in triangular else array
-    return Packet(arrays, told["meta"], triangular, frozenset(told["known"]))
+    return Packet(arrays, metadata["meta"], triangular, frozenset(metadata["known"]))
 
 
 def _refuse(constant: str) -> None:
@@ -72,7 +72,7 @@ def _refuse(constant: str) -> None:
 
 
 def _object(record: Any) -> dict[str, Any]:
-    told = json.loads(record["json"], parse_constant=_refuse)
-    if not isinstance(told, dict):
-        raise TypeError("its metadata is no object")
-    return told
+    metadata = json.loads(record["json"], parse_constant=_refuse)
+    if not isinstance(metadata, dict):
+        raise TypeError("its metadata is not an object")
+    return metadata

@@ -1,4 +1,4 @@
-"""The ServerApp: reads the run's configuration and runs it; figures, report and shared model are left in `out`."""
+"""The ServerApp: reads the run's configuration and runs it; figures, report and shared model are written to `out`."""
 
 import logging
 import sys
@@ -32,7 +32,7 @@ def main(grid: Grid, context: Context) -> None:
 
 
 class _StandardError(logging.Handler):
-    """Writes to what is standard error at the time: Flower puts its own there."""
+    """Writes to the current standard error, which Flower replaces."""
 
     def emit(self, record: logging.LogRecord) -> None:
         print(self.format(record), file=sys.stderr, flush=True)

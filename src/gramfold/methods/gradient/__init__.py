@@ -1,4 +1,4 @@
-"""The gradient methods: rivals done fairly. They need PyTorch to run, not to be listed."""
+"""The gradient methods: fairly tuned baselines. They need PyTorch to run, but not to be listed."""
 
 from gramfold.methods.gradient.base import Gradient
 from gramfold.methods.gradient.ditto import Ditto

@@ -1,6 +1,6 @@
-"""What the gradient methods share: rounds in which sampled clients train the model they are sent, and a server that averages.
+"""Base of the gradient methods: rounds in which sampled clients train the model they receive, and a server that averages.
 
-A method says what a cohort of clients does with the shared model (`update`) and which weights its clients end up with
+A method defines what a cohort of clients does with the shared model (`update`) and which weights its clients end up with
 (`final`); both are written once, on stacked tensors, for one client and for many side by side.
 """
 
@@ -19,7 +19,7 @@ from gramfold.heads import Head
 from gramfold.methods.gradient.optimizer import Optimizer
 from gramfold.methods.protocol import Batched, ClientData, Method, Tunable
 from gramfold.numerics import seeds
-from gramfold.numerics.arrays import Array
+from gramfold.numerics.arrays import Array, is_sparse
 from gramfold.uploads import NamedSums
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 State = dict[str, Any]
 MODEL = "model/"
-"""What a model's tensors are called in uploads, before their own names."""
+"""The prefix of a model's tensors in uploads."""
 LEARNING_RATES = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True)
 class Model(Record, kind="gradient/model"):
-    """What the clients of a round are sent: the shared model's tensors by name, the features' `shift` and `scale` once they are
-    known, and what a method sends beside them."""
+    """A round's broadcast: the shared model's tensors by name, the features' `shift` and `scale` once they are known, and what a
+    method sends in addition."""
 
     network: Mapping[str, Any]
     labels: tuple[int | str, ...]
@@ -57,8 +57,8 @@ class Model(Record, kind="gradient/model"):
 
 @dataclass(frozen=True)
 class Gradient(Batched, Tunable):
-    """`model`: linear, mlp:WIDTH or cnn:WIDTH; None: what suits the data. `lr`: None sweeps a grid, `sweep_rounds` rounds each,
-    on a validation part of every client's training data. `participation`: the part of the clients sampled in a round.
+    """`model`: linear, mlp:WIDTH or cnn:WIDTH; None: by the kind of data. `lr`: None sweeps a grid, `sweep_rounds` rounds each,
+    on a validation part of every client's training data. `participation`: the fraction of clients sampled in a round.
     `schedule`: constant, cosine, or decay:FACTOR per round. `batched`: whether clients train side by side in one computation;
     None: where that is faster, on linear and mlp. `standardize`: features get mean 0 and variance 1 over all clients, for which
     the first round gathers their sums; without it SGD on correlated features takes ten times the rounds.
@@ -89,14 +89,14 @@ class Gradient(Batched, Tunable):
 
     def __post_init__(self) -> None:
         if not 0 < self.participation <= 1:
-            raise GramfoldError(f"participation is a part of the clients, in (0, 1], not {self.participation}")
+            raise GramfoldError(f"participation must be a fraction in (0, 1], not {self.participation}")
         if min(self.epochs, self.batch_size) < 1 or self.rounds < 0:
-            raise GramfoldError("epochs and batch_size are at least 1, rounds at least 0")
+            raise GramfoldError("epochs and batch_size must be at least 1, rounds at least 0")
         _ = self.steps, self.rate(0)
 
     @property
     def steps(self) -> Optimizer:
-        """How a gradient becomes a step."""
+        """The optimizer."""
         return Optimizer(self.optimizer, self.momentum, self.weight_decay)
 
     def rate(self, round_number: int) -> float:
@@ -111,14 +111,14 @@ class Gradient(Batched, Tunable):
         except (KeyError, ValueError):
             raise GramfoldError(f"cannot read schedule {self.schedule!r}; write constant, cosine or decay:FACTOR") from None
 
-    # --- what a method defines ---
+    # --- for subclasses ---
 
     @abstractmethod
     def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[Any]:
         """The uploads of a round, in the cohort's order."""
 
     def final(self, cohort: "Cohort", broadcast: Model) -> State:
-        """The stacked weights of the clients' own models: the shared ones unless a method knows better."""
+        """The stacked weights of the clients' own models: by default the shared ones."""
         return cohort.spread(cohort.shared)
 
     def objective(self, cohort: "Cohort") -> Any:
@@ -172,7 +172,7 @@ class Gradient(Batched, Tunable):
         return _as_given(cohort, self.update(cohort, broadcast))
 
     def _standardizing(self, broadcast: Model) -> bool:
-        """Whether this round gathers what standardises the features."""
+        """Whether this round gathers the feature sums for standardisation."""
         return self.standardize and len(broadcast.network["shape"]) == 1 and not broadcast.standardization
 
     def check(self, upload: Any, broadcast: Model) -> None:
@@ -184,7 +184,7 @@ class Gradient(Batched, Tunable):
 
     def aggregate(self, total: Any, broadcast: Model) -> Model:
         packed = total.pack()
-        total = type(total).unpack(Packet(tensors(packed.arrays), packed.meta))  # over a network they come as NumPy arrays
+        total = type(total).unpack(Packet(tensors(packed.arrays), packed.meta))  # over a network they arrive as NumPy arrays
         if self._standardizing(broadcast):
             found = {name: part.float() for name, part in tensors(standardization(total)).items()}
             return broadcast.next(broadcast.model, standardization=found)
@@ -215,6 +215,7 @@ class Gradient(Batched, Tunable):
     def _cohort(self, clients: Sequence[ClientData], broadcast: Model) -> "Cohort":
         from gramfold.methods.gradient.cohort import Cohort
 
+        require_dense(clients)
         inputs = clients[0].train.inputs
         device = str(inputs.device) if hasattr(inputs, "device") and not isinstance(inputs, np.ndarray) else "cpu"
         shared = tensors({**broadcast.model, **broadcast.standardization}, device)
@@ -231,7 +232,7 @@ class Gradient(Batched, Tunable):
         return [name for name in self.grids if getattr(self, name) is None]
 
     def tune(self, federation: Federation, score: Callable[[Method, Federation], float]) -> tuple[Method, Mapping[str, Any]]:
-        """Every parameter that is None, chosen on a part of the training data that the candidates do not train on."""
+        """Choose every parameter that is None, on training data held out from the candidates."""
         missing = self.undecided
         if not missing:
             return self, {}
@@ -247,7 +248,7 @@ class Gradient(Batched, Tunable):
 
 
 def named(state: Mapping[str, Array]) -> dict[str, Array]:
-    """A model's tensors under the names they have in uploads."""
+    """A model's tensors under their names in uploads."""
     return {MODEL + name: tensor for name, tensor in state.items()}
 
 
@@ -268,18 +269,26 @@ def tensors(parts: Mapping[str, Array], device: str | None = None) -> State:
     return {name: torch.as_tensor(part, device=device) for name, part in parts.items()}
 
 
+def require_dense(clients: Sequence[ClientData]) -> None:
+    """Raise if samples are sparse, which networks do not take."""
+    for client in clients:
+        if is_sparse(client.train.inputs):
+            raise GramfoldError(f"client {client.name!r} has sparse samples, which gradient methods do not take; use .toarray()")
+
+
 def feature_sums(client: ClientData) -> NamedSums:
-    """NamedSums of a client's features and of their squares, once each row has length sqrt(d)."""
+    """Sums of a client's features and of their squares, after scaling each row to length sqrt(d)."""
     import torch
 
     from gramfold.networks.network import unit_rows
 
+    require_dense([client])
     x = unit_rows(torch.as_tensor(client.train.inputs)).double()
     return NamedSums({"features": x.sum(0), "squares": x.square().sum(0), "n": x.new_tensor([len(x)])})
 
 
 def standardization(total: NamedSums) -> dict[str, Array]:
-    """What takes features to mean 0 and variance 1; a constant one is only centred."""
+    """The shift and scale to mean 0 and variance 1; a constant feature is only centred."""
     mean = total["features"] / total["n"]
     variance = total["squares"] / total["n"] - mean**2
     spread = variance.clamp(min=0).sqrt()

@@ -1,5 +1,5 @@
 """Clients that train side by side. Their tensors are stacked along a first dimension, so that one computation serves them all;
-a cohort of one is the plain loop over batches, and what the batched one is tested against."""
+a cohort of one is the plain loop over batches, the reference for the batched one in tests."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from gramfold.networks.network import Network, State
 from gramfold.numerics import seeds
 
 Extras = dict[str, Any]
-"""What an objective needs beside the weights it trains: stacked tensors, or dicts of them."""
+"""What an objective needs in addition to the trained weights: stacked tensors, or dicts of them."""
 
 
 class Batch(NamedTuple):
@@ -136,7 +136,7 @@ class Cohort:
 
     @torch.no_grad()
     def prototypes(self, state: State) -> tuple[Tensor, Tensor]:
-        """The mean feature of every class at every client (zero where it has none), and how many samples that is of."""
+        """The mean feature of every class at every client (zero where it has none), and the class counts."""
         counts = torch.zeros(len(self), self.net.description["classes"], device=self.device)
         sums = torch.zeros(*counts.shape, self.net.width, device=self.device)
         for k in range(len(self)):

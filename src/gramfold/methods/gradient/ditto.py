@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from gramfold.methods.gradient.base import LEARNING_RATES, Model, State
 from gramfold.methods.gradient.fedavg import FedAvg
-from gramfold.methods.gradient.fedprox import held_near
+from gramfold.methods.gradient.fedprox import proximal
 
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Cohort
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ditto(FedAvg):
-    """A personal model beside FedAvg's. `lam`: how firmly it is held near the shared one; 0 is local training, None: swept."""
+    """A personal model in addition to FedAvg's. `lam`: how strongly it is pulled towards it; 0 is local training, None: swept."""
 
     name: ClassVar[str] = "ditto"
-    summary: ClassVar[str] = "a personal model held near FedAvg's"
+    summary: ClassVar[str] = "a personal model kept near FedAvg's"
     paper: ClassVar[str] = "Li et al., ICML 2021, arXiv 2012.04221"
     grids: ClassVar[Mapping[str, tuple[float, ...]]] = {"lr": LEARNING_RATES, "lam": (0.1, 1.0, 2.0)}
 
@@ -34,7 +34,7 @@ class Ditto(FedAvg):
 
     def _personal(self, cohort: "Cohort") -> State:
         start = cohort.recall("personal", cohort.spread(cohort.shared))
-        objective = held_near(self.objective(cohort), cohort.shared, self.lam or 0.0)
+        objective = proximal(self.objective(cohort), cohort.shared, self.lam or 0.0)
         return cohort.descend(objective, start, {}, epochs=self.epochs, optimizer=self.steps, purpose="personal")
 
     def final(self, cohort: "Cohort", broadcast: Model) -> State:

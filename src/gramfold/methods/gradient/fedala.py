@@ -1,7 +1,7 @@
 """FedALA, adaptive local aggregation (Zhang et al., AAAI 2023, arXiv 2212.01197).
 
 client   starts from w_k + (w - w_k) * W on the head (the rest from w); W in [0, 1] entry by entry, learned by gradient descent
-         on 80 % of its data: the first time until W stands still, later one epoch. Then local training, sent.
+         on 80 % of its data: the first time until W converges, later one epoch. Then local training, sent.
 server   w = sum n_k w_k / sum n_k
 client   uses the model it would start from
 """
@@ -16,14 +16,14 @@ from gramfold.methods.gradient.optimizer import Optimizer
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
 
-STILL = 0.01
+CONVERGED_CHANGE = 0.01
 """W has converged for a client when an epoch moves its entries by less than this on average."""
 
 
 @dataclass(frozen=True)
 class FedALA(Gradient):
     """`eta`: the step of the aggregation weights (0 leaves them at 1: FedAvg). `adapt_part`: how much of the data they are
-    learned on. `first_epochs`: the most epochs they get the first time."""
+    learned on. `first_epochs`: the maximum number of epochs the first time."""
 
     name: ClassVar[str] = "fedala"
     summary: ClassVar[str] = "each client learns, entry by entry, how much of the shared head to take"
@@ -75,10 +75,10 @@ class FedALA(Gradient):
                 purpose=f"adapt/{epoch}", part=self.adapt_part, project=lambda tensor: tensor.clamp_(0, 1),
             )  # fmt: skip
             moved = torch.stack([(weights[name] - before[name]).abs().flatten(1).mean(1) for name in weights]).mean(0)
-            if epoch:  # those who have converged, or learned in an earlier round, keep what they had
+            if epoch:  # clients that have converged, or learned in an earlier round, keep their weights
                 for name, tensor in weights.items():
                     tensor[done] = before[name][done]
-            done = done | (moved < STILL)
+            done = done | (moved < CONVERGED_CHANGE)
             if bool(done.all()):
                 break
         return weights

@@ -18,8 +18,8 @@ from gramfold.methods.gradient.base import Gradient, Model, State, base_of, head
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
 
-AT_ONCE = 32
-"""Clients whose per-sample gradients are held at the same time."""
+BATCH_CLIENTS = 32
+"""Clients whose per-sample gradients are in memory at the same time."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,10 @@ def fisher_traces(method: Gradient, cohort: "Cohort", state: State) -> list[floa
         grads = grad(lambda state: objective(state, {}, one)[0])(state)
         return torch.stack([g.square().sum() for g in grads.values()]).sum()
 
-    over_clients = vmap(vmap(length, (None, 0, 0)), chunk_size=AT_ONCE)
+    over_clients = vmap(vmap(length, (None, 0, 0)), chunk_size=BATCH_CLIENTS)
     total = torch.zeros(len(cohort), device=cohort.device)
     for batch in cohort.batches(1, "fisher"):
         m = len(batch.x)
         total[:m] += (over_clients(cut(state, m), batch.x, batch.y) * (batch.weight > 0)).sum(1)
-    # a client whose samples are all certain still counts for something, so that a round of such clients has a mean
+    # a client without any loss still gets a small weight, so that a round of such clients has a mean
     return [max(float(value) / n, 1e-12) for value, n in zip(total, cohort.sizes, strict=True)]

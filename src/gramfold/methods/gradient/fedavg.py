@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FedAvg(Gradient):
-    """One shared model, trained by everybody."""
+    """One shared model, trained by all clients."""
 
     name: ClassVar[str] = "fedavg"
     summary: ClassVar[str] = "one shared model, the average of locally trained ones"

@@ -1,7 +1,7 @@
 """FedDBE, domain bias eliminator (Zhang et al., NeurIPS 2023, arXiv 2311.14975).
 
     client   z = base(x), logits = head(z + u_k); the offset u_k is trained with the model and stays; r_k, the running mean of z,
-             is held near everybody's: f_k + kappa mean(1/2 (r_k - r)^2)
+             is pulled towards the global mean r: f_k + kappa mean(1/2 (r_k - r)^2)
     server   w = sum n_k w_k / sum n_k; r = sum n_k r_k / sum n_k, once, after the first round
     client   uses w with its own u_k
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FedDBE(Gradient):
-    """`kappa`: how firmly the mean feature is held near everybody's; None: swept. `mean_momentum`: a batch's share in the running
-    mean."""
+    """`kappa`: how strongly the mean feature is pulled towards the global one; None: swept. `mean_momentum`: a batch's
+    weight in the running mean."""
 
     name: ClassVar[str] = "feddbe"
-    summary: ClassVar[str] = "a private feature offset takes up what is peculiar to a client"
+    summary: ClassVar[str] = "a private feature offset absorbs what is specific to a client"
     paper: ClassVar[str] = "Zhang et al., NeurIPS 2023, arXiv 2311.14975"
     on_features: ClassVar[str] = "mlp:256"
     grids: ClassVar[Mapping[str, tuple[float, ...]]] = {"lr": LEARNING_RATES, "kappa": (0.0, 1.0, 50.0)}

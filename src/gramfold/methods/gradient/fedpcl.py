@@ -1,8 +1,8 @@
 """FedPCL, prototype-wise contrastive learning (Tan et al., NeurIPS 2022, arXiv 2209.10083).
 
-client   trains its own projector (unit length) so that each sample is nearest its class among everybody's mean prototypes,
+client   trains its own projector (unit length) so that each sample is nearest its class among the global mean prototypes,
          and among each client's; sends its class prototypes and nothing else
-server   passes on all prototypes, and their mean by class
+server   broadcasts all prototypes, and their mean by class
 client   gives a sample the class of the nearest of its own prototypes
 """
 
@@ -19,7 +19,7 @@ from gramfold.uploads import PerClient
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
 
-NEVER = -1e4
+ABSENT_CLASS_LOGIT = -1e4
 """The logit of a class of which a client has no prototype."""
 
 
@@ -28,7 +28,7 @@ class FedPCL(Gradient):
     """`projector`: its width. `tau`: the temperature of the contrast."""
 
     name: ClassVar[str] = "fedpcl"
-    summary: ClassVar[str] = "only class prototypes travel; private projectors are trained by contrast to them"
+    summary: ClassVar[str] = "only class prototypes are sent; private projectors are trained by contrast to them"
     paper: ClassVar[str] = "Tan et al., NeurIPS 2022, arXiv 2209.10083"
 
     projector: int = 256
@@ -61,7 +61,7 @@ class FedPCL(Gradient):
             if len(held) and not (int(held.min()) >= 0 and int(held.max()) < classes):
                 raise GramfoldError(f"prototypes of classes that are not among the {classes}")
             if tuple(parcel["prototypes"].shape) != (len(held), self.projector) or len(parcel["counts"]) != len(held):
-                raise GramfoldError(f"{len(held)} prototypes of {self.projector} numbers were expected")
+                raise GramfoldError(f"{len(held)} prototypes of {self.projector} numbers expected")
 
     def fold(self, total: PerClient, broadcast: Model) -> Model:
         """The prototypes by client and class (zero where there is none), and their means weighted by samples."""
@@ -80,15 +80,15 @@ class FedPCL(Gradient):
         the sample's class."""
         import torch
 
-        told = tensors(broadcast.extra, str(cohort.device))
-        sets = torch.cat([told["mean"][None], told["apart"]])
+        received = tensors(broadcast.extra, str(cohort.device))
+        sets = torch.cat([received["mean"][None], received["apart"]])
         held = sets.abs().sum(2) > 0
         sets = torch.nn.functional.normalize(sets, dim=2)
 
         def loss(state: State, extras: "Extras", batch: "Batch") -> tuple[Any, "Extras"]:
             z = cohort.net(state, batch.x, "base", train=True)
             near = torch.einsum("bd,scd->bsc", z, sets) / self.tau
-            logs = near.masked_fill(~held, NEVER).log_softmax(2)
+            logs = near.masked_fill(~held, ABSENT_CLASS_LOGIT).log_softmax(2)
             right = logs.gather(2, batch.y[:, None, None].expand(-1, len(sets), 1))[..., 0]
             has = held.T[batch.y].to(z.dtype)
             right = right * has
@@ -101,7 +101,7 @@ class FedPCL(Gradient):
         own = cohort.recall("own", cohort.spread(base_of(cohort.net.initial)))
         prototypes, counts = cohort.prototypes(own)
         weight = prototypes / prototypes.norm(dim=2, keepdim=True).clamp(min=1e-12) / self.tau
-        return own | {"head.weight": weight, "head.bias": NEVER * (counts == 0)}
+        return own | {"head.weight": weight, "head.bias": ABSENT_CLASS_LOGIT * (counts == 0)}
 
     def global_head(self, broadcast: Model) -> Head | None:
         return None

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FedProx(FedAvg):
-    """FedAvg whose clients are held near the shared model. `mu`: how firmly; 0 is FedAvg, None: swept."""
+    """FedAvg with a proximal term that keeps clients near the shared model. `mu`: its weight; 0 is FedAvg, None: swept."""
 
     name: ClassVar[str] = "fedprox"
-    summary: ClassVar[str] = "FedAvg with local training held near the shared model"
+    summary: ClassVar[str] = "FedAvg with a proximal term towards the shared model"
     paper: ClassVar[str] = "Li et al., MLSys 2020, arXiv 1812.06127"
     grids: ClassVar[Mapping[str, tuple[float, ...]]] = {"lr": LEARNING_RATES, "mu": (1e-3, 1e-2, 0.1, 1.0)}
 
     mu: float | None = None
 
     def objective(self, cohort: "Cohort") -> Any:
-        return held_near(super().objective(cohort), cohort.shared, self.mu or 0.0)
+        return proximal(super().objective(cohort), cohort.shared, self.mu or 0.0)
 
 
-def held_near(objective: Any, anchor: State, strength: float) -> Any:
+def proximal(objective: Any, anchor: State, strength: float) -> Any:
     """An objective plus strength/2 times the squared distance from the anchor."""
     from gramfold.methods.gradient.cohort import squared_distance
 

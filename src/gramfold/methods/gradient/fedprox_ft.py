@@ -1,4 +1,4 @@
-"""FedProx-FT: FedProx, then every client fine-tunes the final model on its own data, no longer held near it."""
+"""FedProx-FT: FedProx, then every client fine-tunes the final model on its own data, without the proximal term."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar

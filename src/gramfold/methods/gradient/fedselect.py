@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Cohort
 
 WEIGHT = "weight/"
-"""What the sums of the sharers' samples are called, before the tensor's name."""
+"""The prefix of the sums of samples of the clients that share an entry."""
 
 
 @dataclass(frozen=True)

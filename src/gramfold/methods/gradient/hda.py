@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-BY_DIRECTION = 2
-"""How many stages, from the first, are aligned by direction."""
+DIRECTION_STAGES = 2
+"""The number of early stages aligned by direction."""
 
 
 def alignment(stages: Sequence[Tensor], prototypes: Sequence[Tensor], y: Tensor) -> Tensor:
@@ -19,7 +19,7 @@ def alignment(stages: Sequence[Tensor], prototypes: Sequence[Tensor], y: Tensor)
     losses = []
     for number, (z, known) in enumerate(zip(stages, prototypes, strict=True)):
         wanted = known[y]
-        losses.append(1 - cosine_similarity(z, wanted, dim=1) if number < BY_DIRECTION else (z - wanted).square().mean(1))
+        losses.append(1 - cosine_similarity(z, wanted, dim=1) if number < DIRECTION_STAGES else (z - wanted).square().mean(1))
     return torch.stack(losses).mean(0)
 
 

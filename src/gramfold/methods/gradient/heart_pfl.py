@@ -17,7 +17,7 @@ from gramfold import networks
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Task, load_npz
 from gramfold.methods.gradient.base import MODEL, Gradient, Model, State, named, weighted
-from gramfold.methods.gradient.fedprox import held_near
+from gramfold.methods.gradient.fedprox import proximal
 from gramfold.uploads import NamedSums, PerClient
 
 if TYPE_CHECKING:
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
     from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
 
-AT_ONCE = 256
-"""Images that go through the network at a time for prototypes."""
+BATCH_IMAGES = 256
+"""Batch size for computing prototypes."""
 
 
 @dataclass(frozen=True)
 class HeartPFL(Gradient):
     """`model`: resnet18 or resnet:WIDTHxBLOCKS, its convolutions from the state-dict file `pretrained` (or drawn from the seed)
-    and frozen unless `freeze` is False. `adapters`, `hda` (its weight) and AKT can each be left out: AKT works where `proxy`, an
-    .npz file of labelled images that the server has, is given, and for the first `akt_rounds`.
+    and frozen unless `freeze` is False. `adapters`, `hda` (its weight) and AKT can each be switched off: AKT needs `proxy`,
+    an .npz file of labelled images at the server, and runs for the first `akt_rounds`.
     """
 
     name: ClassVar[str] = "heart-pfl"
@@ -92,13 +92,13 @@ class HeartPFL(Gradient):
         start = cohort.recall("personal", cohort.spread(cohort.shared))
         anchor = {name: cohort.shared[name] for name in cohort.net.initial}
         prototypes = self.prototypes(cohort, start) if self.hda else None
-        objective = held_near(self.objective(cohort), anchor, 2 * self.prox)
+        objective = proximal(self.objective(cohort), anchor, 2 * self.prox)
         return self._descend(cohort, objective, start, "personal", prototypes)
 
     def _descend(
         self, cohort: "Cohort", objective: Any, state: State, purpose: str, prototypes: "dict[str, Tensor] | None" = None
     ) -> State:
-        """Train what is trained, towards the prototypes if there are any; running statistics change as batches pass."""
+        """Train the trainable weights, towards the prototypes if there are any; running statistics change with each batch."""
         trained = {name: state[name] for name in cohort.net.initial}
         extras = {"statistics": {name: state[name] for name in cohort.net.buffers}, "prototypes": prototypes or {}}
         cohort.descend(objective, trained, extras, epochs=self.epochs, optimizer=self.steps, purpose=purpose)
@@ -132,7 +132,7 @@ class HeartPFL(Gradient):
         for k in range(len(cohort)):
             (x, y), state = cohort.samples(k), {name: tensor[k] for name, tensor in start.items()}
             with torch.no_grad():
-                parts = [cohort.net(state, x[i : i + AT_ONCE], "stages") for i in range(0, len(x), AT_ONCE)]
+                parts = [cohort.net(state, x[i : i + BATCH_IMAGES], "stages") for i in range(0, len(x), BATCH_IMAGES)]
                 stages = [torch.cat(stage) for stage in zip(*parts, strict=True)]
             found.append(class_means(stages, y, cohort.net.description["classes"]))
         return {f"stage {number}": torch.stack(stage) for number, stage in enumerate(zip(*found, strict=True), start=1)}
@@ -154,7 +154,7 @@ class HeartPFL(Gradient):
         device = str(next(iter(average.values())).device)
         net = networks.build(dict(broadcast.network), device)
         images, codes = (torch.as_tensor(part, device=device) for part in _proxy(str(self.proxy), broadcast.labels))
-        # the file may be in order of class: take every other image to learn from, the rest to validate on
+        # the file may be sorted by class: distil on every other image, validate on the rest
         shared, better = distilled(
             net, average, clients, images[::2], (images[1::2], codes[1::2]),
             epochs=self.akt_epochs, seed=broadcast.seed + broadcast.round,
@@ -167,7 +167,7 @@ def _proxy(path: str, labels: tuple[int | str, ...]) -> tuple[np.ndarray, np.nda
     """The server's images and their class codes."""
     data: Dataset = load_npz(path)
     if data.inputs.ndim != 4 or data.inputs.dtype != np.uint8:
-        raise GramfoldError(f"{path} holds no images of bytes; AKT needs `images` (n x H x W x 3, uint8)")
+        raise GramfoldError(f"{path} does not contain byte images; AKT needs `images` (n x H x W x 3, uint8)")
     known = {label: code for code, label in enumerate(labels)}
     names = [(data.labels or ())[code] for code in data.codes]
     unknown = [name for name in names if name not in known]

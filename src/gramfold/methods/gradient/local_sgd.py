@@ -1,4 +1,4 @@
-"""Each client alone, by SGD from the common start: what federated gradients have to beat ("Local-CNN" on images)."""
+"""Each client alone, by SGD from the common start: the baseline that federated training has to beat ("Local-CNN" on images)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One gradient step, written on stacked tensors so that it serves one client and a hundred alike."""
+"""One gradient step, on stacked tensors, for one client or a hundred."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class Optimizer:
             raise GramfoldError(f"unknown optimizer {self.kind!r}; use sgd or adam")
 
     def slots(self, state: Tensors) -> dict[str, Tensors]:
-        """What has to be remembered between steps."""
+        """The optimizer's state between steps."""
         names = ("mean", "square") if self.kind == "adam" else ("velocity",) if self.momentum else ()
         slots = {slot: {name: tensor.new_zeros(tensor.shape) for name, tensor in state.items()} for slot in names}
         if self.kind == "adam":

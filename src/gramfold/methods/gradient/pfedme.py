@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PFedMe(Gradient):
-    """`lr` is the inner step, `inner_steps` (K) of them a batch; `eta` the outer one (None: swept); `lam` how firmly the personal
-    model is held near the shared one."""
+    """`lr` is the inner step, `inner_steps` (K) of them a batch; `eta` the outer one (None: swept); `lam` how strongly the
+    personal model is pulled towards the shared one."""
 
     name: ClassVar[str] = "pfedme"
     summary: ClassVar[str] = "personal models from Moreau envelopes around the shared one"
@@ -50,8 +50,8 @@ class PFedMe(Gradient):
         slots = optimizer.slots(theta)
         for _ in range(self.inner_steps):
             grads, _, _ = cohort.gradient(objective, theta, {}, batch)
-            held = {name: grads[name] + self.lam * (theta[name] - anchor[name]) for name in theta}
-            optimizer.step(theta, held, slots, cohort.lr)
+            penalised = {name: grads[name] + self.lam * (theta[name] - anchor[name]) for name in theta}
+            optimizer.step(theta, penalised, slots, cohort.lr)
         return theta
 
     def final(self, cohort: "Cohort", broadcast: Model) -> State:

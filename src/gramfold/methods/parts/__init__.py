@@ -1,1 +1,1 @@
-"""What methods are composed of: choosing by leave-one-out, FedHiP's blend, APFL's refinement, PACE's head."""
+"""Building blocks of methods: choosing by leave-one-out, FedHiP's blend, APFL's refinement, PACE's head."""

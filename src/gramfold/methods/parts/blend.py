@@ -1,4 +1,4 @@
-"""FedHiP's blend of the shared head with a client's own data, honest about every alpha: exact leave-one-out in closed form."""
+"""FedHiP's blend of the shared head with a client's own data: exact leave-one-out for every alpha, in closed form."""
 
 from collections.abc import Iterator
 
@@ -24,17 +24,24 @@ class Blend:
         self.folded = folded
         self.target_squares = float((targets**2).sum())
         own = Kernel.of(factor.solve_lower(rows.T).T)
-        # a client that is the whole federation, without a penalty, leaves nothing behind: 1 - w = 0
+        # without a penalty, a client that is the whole federation has 1 - w = 0
         free = 1.0 / (1.0 - own.values * (folded * (1 - 1e-12)))
         self.residuals = own.apply(free, 1.0, targets - rows @ weights)
         self.kernel = Kernel(own.values * free, own.vectors)
 
-    def left_out_scores(self, targets: Array) -> Iterator[Candidate]:
-        for alpha in map(float, ALPHAS):
-            yield {"alpha": alpha}, targets - self.kernel.left_out_residuals(self.residuals, 1.0 / (self.folded + alpha))
+    def left_out_scores(self, targets: Array, given: float | None = None) -> Iterator[Candidate]:
+        """For every alpha to be tried, or the one given."""
+        for alpha in map(float, ALPHAS if given is None else [given]):
+            penalty = 1.0 / max(self.folded + alpha, 1e-12)
+            yield {"alpha": alpha}, targets - self.kernel.left_out_residuals(self.residuals, penalty)
+
+    def mean_leverage(self, n: int, alpha: float) -> float:
+        """The mean over n samples, of which the rows are a rotation, of what a sample's target adds to its own score."""
+        penalty = 1.0 / (1.0 + alpha)
+        return float((self.kernel.values / (self.kernel.values + penalty)).sum()) / n
 
     def choose_rotated(self, n: int, target_squares: float) -> float:
-        """The same by GCV, for rows that are a rotation of n samples: what a server that holds only moments can do."""
+        """The same by GCV, for rows that are a rotation of n samples: for a server that has only moments."""
         errors = []
         for penalty in 1.0 / (1.0 + ALPHAS):
             weights = 1.0 / (self.kernel.values + penalty)

@@ -18,7 +18,7 @@ from gramfold.moments import Moments
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve.discriminant import Discriminant
-from gramfold.solve.dual import ridge_from_rows, ridge_with_left_out
+from gramfold.solve.dual import mean_squared_length, ridge_from_rows, ridge_with_left_out
 from gramfold.solve.leave_one_out import Kernel, left_out_residuals, leverages, mean_leverage
 from gramfold.solve.ridge import Factor
 from gramfold.solve.softmax import fit_weights
@@ -145,7 +145,7 @@ class PaceHead:
         given = None if self.weights is None else np.array(self.weights)
         pair = given[:2] if given is not None else fit_weights(evidence, prior, codes, start[:2], precision[:2])
         unexplained = arrays.to_numpy(targets) - softmax(np.tensordot(pair, evidence, 1) + prior)
-        refinement, fit = ridge_with_left_out(refined, arrays.like(unexplained, refined), GAMMA)
+        refinement, fit = ridge_with_left_out(refined, arrays.like(unexplained, refined), GAMMA * mean_squared_length(refined))
         evidence = np.concatenate([evidence, arrays.to_numpy(fit)[None]])
         three = given if given is not None else fit_weights(evidence, prior, codes, np.append(pair, start[2]), precision)
         left_out = np.tensordot(three, evidence, 1) + prior

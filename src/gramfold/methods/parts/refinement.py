@@ -1,4 +1,4 @@
-"""APFL's refinement: a client's own ridge on what the shared head leaves over, with its exact leave-one-out."""
+"""APFL's refinement: a client's own ridge on the residuals of the shared head, with its exact leave-one-out."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ LAMBDAS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 def left_out_blends(
     kernel: Kernel, residuals: Array, base: Array, gamma: float | None = None, lam: float | None = None
 ) -> Iterator[Candidate]:
-    """base + lam * (what ridge on the other samples' residuals says of each), for every gamma and lam to be tried."""
+    """base + lam * (left-out ridge prediction of the residuals), for every candidate gamma and lam."""
     for penalty in map(float, GAMMAS * kernel.mean_diagonal) if gamma is None else [gamma]:
         fit = residuals - kernel.left_out_residuals(residuals, penalty)
         for weight in LAMBDAS if lam is None else [lam]:

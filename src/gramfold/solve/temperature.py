@@ -1,0 +1,84 @@
+"""From ridge scores to probabilities: one number, the temperature at which their softmax is calibrated.
+
+The scores of a ridge on one-hot targets say which class, but not how surely: softmax(scores / T) does, with the T of greatest
+likelihood of left-out scores. It is a convex problem in 1/T, so a few Newton steps solve it, and order and argmax stay what they
+are.
+"""
+
+import numpy as np
+
+from gramfold.numerics import arrays, seeds
+from gramfold.numerics.arrays import Array
+
+STEPS = 50
+DRAWS = 4096
+"""How many scores are drawn where only their moments are known."""
+FLATTEST = 1e-3
+"""The least 1/T, in units of the scores' spread: scores that were wrong more often than chance say nothing, not the opposite."""
+
+
+def fit_temperature(scores: Array, codes: Array, offset: np.ndarray | float = 0.0, doubt: float = 1.0) -> float:
+    """T of greatest likelihood of the classes `codes` (n) given left-out `scores` (n x C) and an offset per class.
+
+    With the samples counts a doubt: as many more, of each class alike. So a client all of whose samples are right is as sure as
+    Laplace's rule of succession allows, and no surer; it does not matter in what unit scores are.
+    """
+    scores, codes = arrays.to_numpy(scores), arrays.to_numpy(codes)
+    n, classes = scores.shape
+    prior = np.broadcast_to(offset, classes)
+    running = np.isfinite(prior)
+    scores = np.where(running, scores - scores[:, running].mean(1, keepdims=True), 0.0)
+    spread = float(np.sqrt((scores**2).sum() / max(n * running.sum(), 1)))
+    if not n or not spread > 0.0:
+        return 1.0
+    scores = scores / spread
+    targets = np.full((n, classes), doubt / (n + doubt)) * running / running.sum()
+    targets[np.arange(n), codes] += n / (n + doubt)
+    sharpness, wanted = FLATTEST, float((targets * scores).sum())
+    low, high = FLATTEST, np.inf
+    for _ in range(STEPS):
+        logits = sharpness * scores + prior
+        probabilities = np.exp(logits - logits.max(1, keepdims=True))
+        probabilities /= probabilities.sum(1, keepdims=True)
+        mean = (probabilities * scores).sum(1)
+        slope = float(mean.sum()) - wanted
+        low, high = (sharpness, high) if slope < 0 else (low, sharpness)
+        if high == FLATTEST:  # no sharpness at all would be best
+            break
+        curvature = float((probabilities * scores**2).sum() - (mean**2).sum())
+        step = sharpness - slope / curvature if curvature > 0 else np.inf
+        if not low < step < high:  # outside what is known to hold the optimum
+            step = 2 * low if np.isinf(high) else (low + high) / 2
+        if abs(step - sharpness) <= 1e-9 * sharpness:
+            break
+        sharpness = step
+    return spread / sharpness
+
+
+def temperature_of_moments(weights: Array, cross: Array, penalty: float, counts: np.ndarray, leverage: float) -> float:
+    """T of a pooled ridge, from what a server has folded: that of scores drawn from a Gaussian for each class, with the first two
+    moments of the left-out scores of everybody's samples (see `Discriminant`), every leverage taken at its mean.
+    """
+    means, within = left_out_moments(weights, cross, penalty, counts, leverage)
+    draws = seeds.frozen(0, "temperature")
+    codes = np.repeat(np.arange(len(counts)), np.diff(np.rint(np.cumsum(counts) / counts.sum() * DRAWS).astype(int), prepend=0))
+    values, vectors = np.linalg.eigh(within)
+    noise = draws.standard_normal((len(codes), len(values))) * np.sqrt(np.maximum(values, 0.0))
+    return fit_temperature(means[codes] + noise @ vectors.T, codes)
+
+
+def left_out_moments(
+    weights: Array, cross: Array, penalty: float, counts: np.ndarray, leverage: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The means (C x C, a row a class) of left-out scores, and their covariance within classes.
+
+    With (S + b I) W = M the plain scores P have P'Y = W'M and P'P = W'M - b W'W; a left-out score is u = (p - h y) / (1 - h).
+    """
+    free = max(1.0 - leverage, 1e-3)
+    with_targets = arrays.to_numpy(weights.T @ cross)
+    with_targets = (with_targets + with_targets.T) / 2
+    with_itself = with_targets - penalty * arrays.to_numpy(weights.T @ weights)
+    shares = np.maximum(counts, 1)
+    plain = (with_targets / shares).T
+    within = (with_itself - (plain.T * counts) @ plain) / counts.sum() / free**2  # a sample's own target is the same in a class
+    return (plain - leverage * np.eye(len(counts))) / free, within
