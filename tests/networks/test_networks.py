@@ -1,4 +1,4 @@
-"""Networks as functions of named tensors: how they are written, what they hold, and that equal descriptions are equal networks."""
+"""Networks as functions of named tensors: how they are written, what they hold; equal descriptions are equal networks."""
 
 import numpy as np
 import pytest
@@ -11,11 +11,15 @@ torch = pytest.importorskip("torch", reason="networks need PyTorch")
 FEATURES, IMAGES = (6,), (8, 8, 3)
 
 
+HEART = {"adapters": True, "freeze": True, "pretrained": None}
+
+
 @pytest.mark.parametrize(
-    ("spec", "shape"), [("linear", FEATURES), ("mlp:5", FEATURES), ("cnn:4", IMAGES), ("resnet:4x1", IMAGES)]
+    ("spec", "shape", "more"),
+    [("linear", FEATURES, {}), ("mlp:5", FEATURES, {}), ("cnn:4", IMAGES, {}), ("resnet:4x1", IMAGES, HEART)],
 )
-def test_a_description_is_a_network_drawn_from_its_seed(spec, shape):
-    description = networks.describe(spec, shape, 3, seed=7)
+def test_a_description_is_a_network_drawn_from_its_seed(spec, shape, more):
+    description = networks.describe(spec, shape, 3, seed=7, **more)
     net, again = networks.build(description), networks.build(dict(description))
     other = networks.build({**description, "seed": 8})
     x = torch.as_tensor(np.random.default_rng(0).uniform(size=(4, *shape)).astype(np.float32))
