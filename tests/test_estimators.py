@@ -76,7 +76,7 @@ def test_it_pickles_clones_and_sits_in_a_pipeline(data):
 
 def test_probabilities_are_offered_only_where_they_are_probabilities():
     assert hasattr(gf.PersonalizedClassifier("pace"), "predict_proba")
-    assert not hasattr(gf.PersonalizedClassifier("afl"), "predict_proba")
+    assert not hasattr(gf.PersonalizedClassifier("fedacnnl"), "predict_proba")
 
 
 def test_an_unseen_group_without_a_shared_model_is_an_error_that_says_so(data):
