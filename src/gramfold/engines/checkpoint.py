@@ -85,7 +85,7 @@ class Checkpoint:
 def _fingerprint(method: Method, federation: Federation) -> str:
     """Equal for runs that give equal results: method, parameters, clients, task, and the first client's samples."""
     first = federation.clients[0].train()
-    samples = [hashlib.sha256(np.ascontiguousarray(arrays.to_numpy(part)).tobytes()).hexdigest() for part in first]
+    samples = [hashlib.sha256(np.ascontiguousarray(arrays.to_numpy(part)).tobytes()).hexdigest() for part in first.parts()]
     task = federation.task
     told = [
         method.name, dict(method.parameters()), [client.name for client in federation.clients], task.inputs, task.outputs,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -10,15 +10,38 @@ from gramfold.errors import GramfoldError
 from gramfold.numerics.arrays import Array, to_numpy
 
 
-class Samples(NamedTuple):
-    """Inputs (n x d features, or images) and targets: class codes, or continuous values (n x outputs)."""
-
+class _Pair(NamedTuple):
     inputs: Array
     targets: Array
+
+
+class Samples(_Pair):
+    """Inputs (n x d features, or images) and targets: class codes, or continuous values (n x outputs).
+
+    A pair, `inputs, targets = samples`, that may carry weights, one number per sample; None: every sample counts once.
+    """
+
+    weights: np.ndarray | None
+
+    def __new__(cls, inputs: Array, targets: Array, weights: np.ndarray | None = None) -> Self:
+        made = super().__new__(cls, inputs, targets)
+        made.weights = weights
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.parts()
 
     @property
     def n(self) -> int:
         return len(self.inputs)
+
+    def parts(self) -> tuple[Array, ...]:
+        """All arrays: inputs, targets, and weights where there are any."""
+        return tuple(self) if self.weights is None else (*self, self.weights)
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Some of the samples."""
+        return type(self)(*(part[rows] for part in self.parts()))
 
 
 @dataclass(frozen=True)

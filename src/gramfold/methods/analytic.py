@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from gramfold import features
 from gramfold.errors import GramfoldError
@@ -45,13 +47,14 @@ class Space(Record, kind="space"):
 
     def fold(self, client: ClientData) -> Moments:
         """The moments of a client's samples, block by block."""
-        inputs, targets = client.train
-        total = None
-        for block in arrays.blocks(len(inputs), self.map.dim):
-            part = Moments.from_features(self.map(inputs[block]), targets[block], self.labels, self.map.fingerprint, copy=False)
+        train, total = counting(client), None
+        for block in arrays.blocks(train.n, self.map.dim):
+            rows, weights = self.map(train.inputs[block]), None if train.weights is None else train.weights[block]
+            part = Moments.from_features(
+                rows, train.targets[block], self.labels, self.map.fingerprint, weights=weights, copy=False
+            )  # fmt: skip
             total = part if total is None else total.__iadd__(part)
-        if total is None:
-            raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
+        assert total is not None
         return total.settle()
 
     def check(self, upload: Any) -> None:
@@ -64,6 +67,26 @@ class Space(Record, kind="space"):
     def head(self, weights: Array, method: str, chosen: Mapping[str, Any] | None = None) -> Head:
         """A linear head on the features."""
         return Head([Stream(self.map, weights)], self.labels, method=method, chosen=chosen or {})
+
+
+def counting(client: ClientData) -> Samples:
+    """The samples of a client that count: one with a weight of zero is one that is not there."""
+    train = client.train
+    if train.weights is not None and not train.weights.all():
+        train = train.take(np.flatnonzero(train.weights))
+    if not train.n:
+        raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
+    return train
+
+
+def root_weights(train: Samples, like: Array) -> Array | None:
+    """The square roots of the samples' weights as a column, None where there are none: times these, rows and targets enter a
+    least-squares problem with their weights."""
+    return None if train.weights is None else arrays.like(np.sqrt(train.weights)[:, None], like)
+
+
+def scaled(rows: Array, roots: Array | None) -> Array:
+    return rows if roots is None else rows * roots
 
 
 @dataclass(frozen=True)
@@ -85,6 +108,8 @@ class Shared(Record, kind="shared"):
 @dataclass(frozen=True)
 class Analytic(Method):
     """One round: every client sends the moments of its mapped features."""
+
+    weighted: ClassVar[bool] = True
 
     features: MapLike = "bias+linear"
 
@@ -109,5 +134,5 @@ class Analytic(Method):
 def solve_pooled(total: Moments, penalty: float | None) -> tuple[float, Factor]:
     """The penalty (by GCV where None) and the factorised system gram + penalty I of folded moments."""
     if penalty is None:
-        penalty = choose_penalty(total.lower_gram, total.cross, float(total.squares.sum()), total.n)
+        penalty = choose_penalty(total.lower_gram, total.cross, float(total.squares.sum()), total.weight)
     return penalty, factorise(total.lower_gram, penalty)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from gramfold.features import Map
 from gramfold.federation import Task
 from gramfold.heads import Head, Stream
-from gramfold.methods.analytic import Analytic, MapLike, Space, draw_map, solve_pooled
+from gramfold.methods.analytic import Analytic, MapLike, Space, counting, draw_map, root_weights, scaled, solve_pooled
 from gramfold.methods.parts.refinement import left_out_blends
 from gramfold.methods.parts.selection import choose
 from gramfold.methods.protocol import ClientData
@@ -70,25 +70,28 @@ class APFL(Analytic):
 
     def aggregate(self, total: Moments, broadcast: Streams) -> Primary:
         beta, factor = solve_pooled(total, self.beta)
-        leverage = mean_leverage(factor, beta, total.n)
+        leverage = mean_leverage(factor, beta, total.weight)
         return Primary(broadcast.space, broadcast.refinement, factor.solve(total.cross), leverage, {"beta": beta})
 
     def personalize(self, client: ClientData, broadcast: Primary) -> Head:
         space, primary, phi, psi = broadcast.space, broadcast.weights, broadcast.space.map, broadcast.refinement
-        rows = phi(client.train.inputs)
+        train = counting(client)
+        rows = phi(train.inputs)
         base = rows @ primary
-        targets = space.targets(client.train, rows)
+        targets, roots = space.targets(train, rows), root_weights(train, rows)
         one_map = psi.fingerprint == phi.fingerprint
-        rows = rows if one_map else psi(client.train.inputs)
+        rows = scaled(rows if one_map else psi(train.inputs), roots)
         gamma, lam, chosen = self.gamma, self.lam, dict(broadcast.chosen)
         if gamma is None or lam is None:
-            # the refinement is left out exactly, the base going by its mean leverage
+            # the refinement is left out exactly, the base going by its mean leverage h of a sample of weight one: 1 / (1 - h) is
+            # 1 + h / (1 - h), and of that excess a sample has as many times as it weighs
             leverage = broadcast.leverage if client.contributed else 0.0
-            honest = targets - (targets - base) / (1.0 - leverage)
-            candidates = left_out_blends(Kernel.of(rows), targets - base, honest, gamma, lam)
-            chosen |= choose(candidates, targets, space.classification)
+            excess = leverage / (1.0 - leverage) * (1.0 if roots is None else roots**2)
+            honest = targets - (targets - base) * (1.0 + excess)
+            candidates = left_out_blends(Kernel.of(rows, roots), targets - base, honest, gamma, lam)
+            chosen |= choose(candidates, targets, space.classification, train.weights)
             gamma, lam = chosen["gamma"], chosen["lam"]
-        personal = ridge_from_rows(rows, targets - base, gamma)
+        personal = ridge_from_rows(rows, scaled(targets - base, roots), gamma)
         if one_map:
             return space.head(primary + lam * personal, self.name, chosen)
         return Head([Stream(phi, primary), Stream(psi, personal, lam)], space.labels, method=self.name, chosen=chosen)

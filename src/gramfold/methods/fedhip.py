@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head
-from gramfold.methods.analytic import Analytic, Begin, Space, solve_pooled
+from gramfold.methods.analytic import Analytic, Begin, Space, counting, root_weights, scaled, solve_pooled
 from gramfold.methods.parts.blend import Blend
 from gramfold.methods.parts.selection import choose
 from gramfold.methods.protocol import ClientData
@@ -77,7 +77,7 @@ class FedHiP(Analytic):
         alpha = self.alpha
         if alpha is None:
             blend = Blend(broadcast.factor, broadcast.weights, rows, targets)
-            alpha = blend.choose_rotated(upload.n, float(upload.squares.sum()))
+            alpha = blend.choose_rotated(upload.weight, float(upload.squares.sum()))
         personal = update_solution(broadcast.factor, broadcast.weights, rows, targets, alpha)
         return Solved(broadcast.space, personal, {**broadcast.chosen, "alpha": alpha})
 
@@ -85,11 +85,13 @@ class FedHiP(Analytic):
         space, chosen = broadcast.space, dict(broadcast.chosen)
         if isinstance(broadcast, Solved):
             return space.head(broadcast.personal, self.name, chosen)
-        rows = space.map(client.train.inputs)
-        targets = space.targets(client.train, rows)
-        alpha = self.alpha
+        train = counting(client)
+        rows = space.map(train.inputs)
+        targets, roots = space.targets(train, rows), root_weights(train, rows)
+        rows, alpha = scaled(rows, roots), self.alpha
         if alpha is None:
-            blend = Blend(broadcast.factor, broadcast.weights, rows, targets, folded=client.contributed)
-            chosen |= choose(blend.left_out_scores(targets), targets, space.classification)
+            blend = Blend(broadcast.factor, broadcast.weights, rows, scaled(targets, roots), client.contributed, roots)
+            chosen |= choose(blend.left_out_scores(targets), targets, space.classification, train.weights)
             alpha = chosen["alpha"]
-        return space.head(update_solution(broadcast.factor, broadcast.weights, rows, targets, alpha), self.name, chosen)
+        personal = update_solution(broadcast.factor, broadcast.weights, rows, scaled(targets, roots), alpha)
+        return space.head(personal, self.name, chosen)

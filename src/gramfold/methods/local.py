@@ -6,8 +6,10 @@ client   W_k = (G_k + beta I)^-1 B_k, beta by leave-one-out
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from gramfold.heads import Head
-from gramfold.methods.analytic import Analytic, Begin
+from gramfold.methods.analytic import Analytic, Begin, counting, root_weights, scaled
 from gramfold.methods.parts.selection import choose, penalty_grid
 from gramfold.methods.protocol import ClientData
 from gramfold.numerics.arrays import Array
@@ -37,14 +39,16 @@ class Local(Analytic):
 
     def personalize(self, client: ClientData, broadcast: Begin) -> Head:
         space = broadcast.space
-        rows = space.map(client.train.inputs)
-        targets = space.targets(client.train, rows)
-        chosen = {} if self.beta is not None else _choose(rows, targets, space.classification)
-        beta = self.beta if self.beta is not None else chosen["beta"]
-        return space.head(ridge_from_rows(rows, targets, beta), self.name, chosen)
+        train = counting(client)
+        rows = space.map(train.inputs)
+        targets, roots = space.targets(train, rows), root_weights(train, rows)
+        rows, beta, chosen = scaled(rows, roots), self.beta, {}
+        if beta is None:
+            chosen = _choose(Kernel.of(rows, roots), targets, space.classification, train.weights)
+            beta = chosen["beta"]
+        return space.head(ridge_from_rows(rows, scaled(targets, roots), beta), self.name, chosen)
 
 
-def _choose(rows: Array, targets: Array, classification: bool) -> dict[str, float]:
-    kernel = Kernel.of(rows)
+def _choose(kernel: Kernel, targets: Array, classification: bool, weights: np.ndarray | None) -> dict[str, float]:
     left_out = ((p, targets - kernel.left_out_residuals(targets, p)) for p in map(float, penalty_grid(kernel)))
-    return choose((({"beta": penalty}, scores) for penalty, scores in left_out), targets, classification)
+    return choose((({"beta": penalty}, scores) for penalty, scores in left_out), targets, classification, weights)

@@ -11,7 +11,7 @@ import numpy as np
 
 from gramfold.heads import Head
 from gramfold.methods.afl import AFL
-from gramfold.methods.analytic import Shared
+from gramfold.methods.analytic import Shared, counting
 from gramfold.methods.protocol import ClientData
 from gramfold.numerics.arrays import to_numpy
 
@@ -28,5 +28,5 @@ class LocalClasses(AFL):
         head, labels = broadcast.space.head(broadcast.weights, self.name), broadcast.space.labels
         if labels is None:
             return head
-        present = np.isin(np.arange(len(labels)), to_numpy(client.train.targets))
+        present = np.isin(np.arange(len(labels)), to_numpy(counting(client).targets))
         return replace(head, offset=np.where(present, 0.0, -np.inf))

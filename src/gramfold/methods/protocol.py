@@ -50,6 +50,8 @@ class Method(ABC):
     """What samples it works on: "features" (rows of numbers), "images"."""
     has_round_models: ClassVar[bool] = False
     """Whether there are models to be had after every round, not only after the last."""
+    weighted: ClassVar[bool] = False
+    """Whether it honours weights of samples."""
     threaded: ClassVar[bool] = True
     """Whether an engine may work on several clients at once, a thread each."""
 
@@ -98,6 +100,11 @@ class Method(ABC):
     def chosen(self, broadcast: Any) -> Mapping[str, Any]:
         """What the server selected, for the result."""
         return getattr(broadcast, "chosen", None) or {}
+
+    def check_weights(self, train: Samples) -> None:
+        """Raise where samples have weights and the method would pass over them."""
+        if train.weights is not None and not self.weighted:
+            raise GramfoldError(f"method {self.name!r} knows no sample weights; leave them out, or use an analytic method")
 
     def check_penalties(self, *names: str) -> None:
         """Raise unless these parameters are None or finite and not negative."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gramfold.errors import GramfoldError
 from gramfold.federation import Client, Samples, Task
 from gramfold.numerics.arrays import to_numpy
 
@@ -15,6 +16,8 @@ PARTS = ("X", "y", "X_test", "y_test")
 
 def save(path: Path, client: Client, task: Task) -> None:
     """Write both splits, labels as they are called outside."""
+    if client.train().weights is not None:
+        raise GramfoldError(f"client {client.name!r} has sample weights, which a site's file does not hold; run in one process")
     arrays = [part for samples in (client.train(), client.test()) for part in (to_numpy(samples.inputs), _outside(samples, task))]
     named: dict[str, Any] = dict(zip(PARTS, arrays, strict=True))
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -112,6 +112,7 @@ class Site:
         if name in counted and work.memory_of == name:
             return {"upload": name, "counted": True}, {}
         fresh = {} if work.method.rounds == 1 else work.memory
+        work.method.check_weights(train)
         data = ClientData(self.name, train, dict(fresh))
         upload = work.method.local(data, work.broadcast)
         work.remember(name, data.memory)
@@ -220,7 +221,7 @@ class _Work:
 def _upload_id(name: str, session: str, run: str, round_number: int, train: Samples) -> str:
     """The same for the same samples in the same session, however often they are asked for."""
     digest = hashlib.sha256(json.dumps([name, session, run, round_number]).encode())
-    for part in train:
+    for part in train.parts():
         array = np.ascontiguousarray(to_numpy(part))
         digest.update(f"{array.dtype}{array.shape}".encode())
         digest.update(array.data.cast("B") if array.size else b"")
