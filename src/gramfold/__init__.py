@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from gramfold.engines import ClientResult, Result, run
-from gramfold.errors import GramfoldError, IllConditionedWarning
+from gramfold.errors import GramfoldError, IllConditionedWarning, InputError, SharedHeadWarning
 from gramfold.federation import Federation
 from gramfold.heads import Head, load_head
 from gramfold.methods import (
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 __all__ = [
     "AFL", "APFL", "PACE", "ClientResult", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE",
     "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head", "HeartPFL",
-    "IllConditionedWarning", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe", "PaceCNN",
-    "PersonalizedClassifier", "PersonalizedRegressor", "Result", "__version__", "load_head", "run",
+    "IllConditionedWarning", "InputError", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe", "PaceCNN",
+    "PersonalizedClassifier", "PersonalizedRegressor", "Result", "SharedHeadWarning", "__version__", "load_head", "run",
 ]  # fmt: skip
 
 

@@ -16,13 +16,22 @@ def ridge_from_rows(rows: Array, targets: Array, penalty: float) -> Array:
     return factorise(arrays.gram(rows), penalty).solve(rows.T @ targets)
 
 
-def mean_squared_length(rows: Array) -> float:
-    """The natural unit of a penalty; one where all rows are zero."""
-    return float(arrays.row_squares(rows).sum()) / max(len(rows), 1) or 1.0
+def mean_squared_length(rows: Array, roots: Array | None = None) -> float:
+    """The natural unit of a penalty; one where all rows are zero. `roots`: as in `ridge_with_left_out`."""
+    count = max(len(rows), 1) if roots is None else float((roots**2).sum())
+    return float(arrays.row_squares(rows).sum()) / count or 1.0
 
 
-def ridge_with_left_out(rows: Array, targets: Array, penalty: float) -> tuple[Array, Array]:
-    """Ridge weights, and the leave-one-out fit: what ridge on the other rows predicts for each. One factorisation gives both."""
+def ridge_with_left_out(rows: Array, targets: Array, penalty: float, roots: Array | None = None) -> tuple[Array, Array]:
+    """Ridge weights, and the leave-one-out fit: what ridge on the other rows predicts for each. One factorisation gives both.
+
+    `roots`: the square roots of the rows' weights (n x 1), by which rows and targets have been multiplied already.
+    """
+    weights, fit = _with_left_out(rows, targets, penalty)
+    return weights, fit if roots is None else fit / roots
+
+
+def _with_left_out(rows: Array, targets: Array, penalty: float) -> tuple[Array, Array]:
     n, m = rows.shape
     if n < m:
         factor = factorise(arrays.outer_gram(rows), penalty)
