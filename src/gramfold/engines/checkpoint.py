@@ -16,7 +16,6 @@ from gramfold.engines.transport import Memories
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation
 from gramfold.methods import Method
-from gramfold.numerics import arrays
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
@@ -86,7 +85,7 @@ class Checkpoint:
 def _fingerprint(method: Method, federation: Federation) -> str:
     """Equal for runs with equal results: a hash of method, parameters, clients, task, and the first client's samples."""
     first = federation.clients[0].train()
-    samples = [hashlib.sha256(np.ascontiguousarray(arrays.to_numpy(part)).tobytes()).hexdigest() for part in first]
+    samples = [hashlib.sha256(np.ascontiguousarray(part).tobytes()).hexdigest() for part in first.buffers()]
     task = federation.task
     identity = [
         method.name, dict(method.parameters()), [client.name for client in federation.clients], task.inputs, task.outputs,
