@@ -89,6 +89,7 @@ def federation() -> gf.Federation:
     return gf.Federation.from_dataset(digits(), 20, "dirichlet:0.1", seed=0)
 
 
+@pytest.mark.filterwarnings("ignore::gramfold.errors.IllConditionedWarning")  # digits have empty pixels: no penalty, no inverse
 @pytest.mark.parametrize("name", METHODS)
 def test_every_head_gives_calibrated_probabilities_and_predicts_as_before(name, federation):
     method = METHODS[name]
