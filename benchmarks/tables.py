@@ -1,4 +1,4 @@
-"""Writes docs/results.md, and the table in the README, from the JSON files that the benchmarks left.
+"""Writes docs/results.md, and the tables in the README and in docs/pace.md, from the JSON files that the benchmarks left.
 
 python -m benchmarks.tables
 """
@@ -313,6 +313,18 @@ def _trained(row: dict[str, Any], device: str) -> float:
     return float(trained / sum(row["seconds"].values()) * row["cpu_seconds"] if device == "cpu" else trained)
 
 
+def binary() -> str:
+    """Few classes on small tables: log loss and area under the curve, a column for each model."""
+    settings = load("binary")["settings"]
+    models = list(next(iter(settings.values())))
+    lines = [f"| | {' | '.join(models)} |", "| --- |" + " ---: |" * len(models)]
+    for setting, found in settings.items():
+        pairs = [(found[model].get("log_loss"), found[model]["auc"]) for model in models]
+        texts = [f"{'-' if loss is None else format(loss[0], '.3f')} / {auc[0]:.3f}" for loss, auc in pairs]
+        lines.append(f"| {setting} | {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
 def _ranked(rows: list[dict[str, Any]]) -> str:
     return markdown(sorted(rows, key=lambda row: -(row["mean_accuracy"] or 0))).strip()
 
@@ -322,11 +334,15 @@ def main() -> None:
     (ROOT / "docs" / "convolution_results.md").write_text(convolution())
     head = "# Results\n\nMade by `python -m benchmarks.tables` from `benchmarks/results/*.json`, each by the command named."
     (ROOT / "docs" / "results.md").write_text("\n\n".join([head, accuracy(), core(), cost(), gpu(), deep(), flower()]) + "\n")
-    readme = ROOT / "README.md"
-    before, rest = readme.read_text().split(BEGIN)
-    after = rest.split(END)[1]
     linear = [row for row in load("pace") if row["map"] == "linear"]
-    readme.write_text(f"{before}{BEGIN}\n{accuracy_table(linear)}\n{END}{after}")
+    _put(ROOT / "README.md", accuracy_table(linear))
+    _put(ROOT / "docs" / "pace.md", binary())
+
+
+def _put(page: Path, table: str) -> None:
+    """Replace what stands between the two marks of a page."""
+    before, rest = page.read_text().split(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}")
 
 
 if __name__ == "__main__":
