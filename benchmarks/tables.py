@@ -1,4 +1,4 @@
-"""Writes docs/results.md, and the tables in the README and in docs/pace.md, from the JSON files that the benchmarks left.
+"""Writes docs/results.md, and the tables in the README and on other pages, from the JSON files that the benchmarks left.
 
 python -m benchmarks.tables
 """
@@ -14,6 +14,7 @@ from benchmarks.timing import RESULTS
 from gramfold.report.text import duration, size
 
 ROOT = Path(__file__).parents[1]
+ANALYTIC = ("pace", "apfl", "fedhip", "localclasses", "afl", "local")
 BEGIN, END = "<!-- made by benchmarks/tables.py -->", "<!-- end -->"
 
 
@@ -313,15 +314,33 @@ def _trained(row: dict[str, Any], device: str) -> float:
     return float(trained / sum(row["seconds"].values()) * row["cpu_seconds"] if device == "cpu" else trained)
 
 
-def binary() -> str:
+def binary(settings: list[str] | None = None, models: list[str] | None = None) -> str:
     """Few classes on small tables: log loss and area under the curve, a column for each model."""
-    settings = load("binary")["settings"]
-    models = list(next(iter(settings.values())))
+    found_in = load("binary")["settings"]
+    settings, models = settings or list(found_in), models or list(next(iter(found_in.values())))
     lines = [f"| | {' | '.join(models)} |", "| --- |" + " ---: |" * len(models)]
-    for setting, found in settings.items():
+    for setting in settings:
+        found = found_in[setting]
         pairs = [(found[model].get("log_loss"), found[model]["auc"]) for model in models]
         texts = [f"{'-' if loss is None else format(loss[0], '.3f')} / {auc[0]:.3f}" for loss, auc in pairs]
         lines.append(f"| {setting} | {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
+def choosing() -> str:
+    """The analytic methods beside the two best of the others, over both partitions of the gradient table."""
+    rows = {tuple(row["cell"].split("/")[:2]): row for row in load("gradient_table")}
+    mild, skewed = "dirichlet:1.0", "dirichlet:0.1"
+    names = sorted({name for _, name in rows}, key=lambda name: -rows[skewed, name]["mean_accuracy"])
+    gradient = [name for name in names if name not in ANALYTIC][:2]
+    lines = ["| method | Dirichlet 0.1 | Dirichlet 1.0 | shared model | rounds | up | down |", "| --- |" + " ---: |" * 6]
+    for name in names:
+        if name in ANALYTIC or name in gradient:
+            row = rows[skewed, name]
+            accuracies = [row["mean_accuracy"], rows[mild, name]["mean_accuracy"], row["global_accuracy"]]
+            texts = ["" if value is None else f"{100 * value:.1f}" for value in accuracies]
+            moved = [size(row[f"{way}link_bytes"] / row["client_count"]) for way in ("up", "down")]
+            lines.append(f"| {name} | {' | '.join([*texts, str(row['rounds']), *moved])} |")
     return "\n".join(lines)
 
 
@@ -337,6 +356,10 @@ def main() -> None:
     linear = [row for row in load("pace") if row["map"] == "linear"]
     _put(ROOT / "README.md", accuracy_table(linear))
     _put(ROOT / "docs" / "pace.md", binary())
+    settings = ["breast cancer, iid", "breast cancer, skewed", "synthetic, 50 columns, skewed", "iris (3 classes)"]
+    models = ["PACE personal", "PACE shared", "pooled LR, C = 1", "LR per hospital"]
+    _put(ROOT / "docs" / "guide" / "tables.md", binary(settings, models))
+    _put(ROOT / "docs" / "guide" / "choosing.md", choosing())
 
 
 def _put(page: Path, table: str) -> None:
