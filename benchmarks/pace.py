@@ -114,7 +114,7 @@ def _print_summary(rows: list[dict]) -> None:
 # --- what each part brings ---
 
 
-def _no_refinement(rows: np.ndarray, targets: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray]:
+def _no_refinement(rows: np.ndarray, targets: np.ndarray, penalty: float, *_: object) -> tuple[np.ndarray, np.ndarray]:
     return rows[:0].T @ targets[:0], targets * 0
 
 
@@ -129,7 +129,7 @@ VARIANTS: dict[str, dict[str, object]] = {
     "without the discriminant (ridge scores)": {"evidence": _ridge_scores},
     "without refinement": {"ridge_with_left_out": _no_refinement},
     "without leave-one-out residuals": {"left_out_residuals": lambda residuals, leverage: residuals},
-    "without selection (centre of the prior)": {"fit_weights": lambda evidence, offset, codes, start, precision: start},
+    "without selection (centre of the prior)": {"fit_weights": lambda evidence, offset, codes, start, *_: start},
 }
 
 

@@ -112,8 +112,9 @@ class Result:
         is left, with the same features.
 
         Samples to forget must be those that were added: what is impossible is refused, but other samples of the same number
-        cannot be detected. The clients' heads and figures were those of the old model and are not carried over: see `personalize` (one
-        client, from its own samples) and `refresh` (all of a federation). For methods of one round whose uploads are moments.
+        cannot be detected. The clients' heads and figures belong to the old model and are not carried over: see `personalize`
+        (one client, from its own samples) and `refresh` (all of a federation). For methods of one round whose uploads are
+        moments.
         """
         added, forgotten = (
             {name: self.run.given(name, *given) for name, given in (clients or {}).items()} for clients in (add, forget)

@@ -223,11 +223,11 @@ class Head:
         if self.offset is not None and (self.offset.shape != (outputs,) or not (self.offset < np.inf).all()):
             raise GramfoldError(f"a head for {outputs} classes cannot have this offset")
         if self.evidence is not None:
-            parts = vars(self.evidence.discriminant)
-            axes = parts["axes"]
-            if parts["mean"].shape != (outputs,) or axes.shape[:1] != (outputs,) or parts["centroids"].shape != axes.shape:
+            fields = vars(self.evidence.discriminant)
+            axes = fields["axes"]
+            if fields["mean"].shape != (outputs,) or axes.shape[:1] != (outputs,) or fields["centroids"].shape != axes.shape:
                 raise GramfoldError(f"a head for {outputs} classes cannot have this discriminant")
-            if not all(np.isfinite(part).all() for part in (*parts.values(), self.evidence.cosine, self.evidence.gaussian)):
+            if not all(np.isfinite(part).all() for part in (*fields.values(), self.evidence.cosine, self.evidence.gaussian)):
                 raise GramfoldError("a head's discriminant must be finite; found NaN or infinity")
 
     def to_torch(self) -> "nn.Module":

@@ -17,7 +17,6 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from gramfold.federation import Client, Samples, Task, load_npz
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.numerics import inputs
-from gramfold.numerics.arrays import Array, is_sparse, to_numpy
+from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
 from gramfold.remote.tasks import session_of, task_from_json
 from gramfold.version import __version__
@@ -113,6 +112,7 @@ class Site:
         if name in counted and work.memory_of == name:
             return {"upload": name, "counted": True}, {}
         fresh = {} if work.method.rounds == 1 else work.memory
+        work.method.check_weights(train)
         data = ClientData(self.name, train, dict(fresh))
         upload = work.method.local(data, work.broadcast)
         work.remember(name, data.memory)
@@ -221,9 +221,8 @@ class _Work:
 def _upload_id(name: str, session: str, run: str, round_number: int, train: Samples) -> str:
     """Equal for the same samples in the same session, however often they are requested."""
     digest = hashlib.sha256(json.dumps([name, session, run, round_number]).encode())
-    parts = [(part.data, part.indices, part.indptr) if is_sparse(part) else (part,) for part in train]
-    for part in chain.from_iterable(parts):
-        array = np.ascontiguousarray(to_numpy(part))
+    for part in train.buffers():
+        array = np.ascontiguousarray(part)
         digest.update(f"{array.dtype}{array.shape}".encode())
         digest.update(array.data.cast("B") if array.size else b"")
     return digest.hexdigest()[:32]
