@@ -162,7 +162,7 @@ def _line(name: str, figures: list[tuple[float, float, float]]) -> str:
 ABLATION_HEAD = """# What each part of PACE brings
 
 CIFAR-100 as frozen DINOv2-small features, 100 clients, Dirichlet 0.1, 0.5 and 1.0, one seed, map `bias+linear+fourier:4096`.
-Mean over clients of the final model's accuracy on the client's own test images; what clients foresaw by leave-one-out; expected
+Mean over clients of the final model's accuracy on the client's own test images; what clients estimate by leave-one-out; expected
 calibration error. Made by `python -m benchmarks.pace FILE.npz --ablation`.
 
 """

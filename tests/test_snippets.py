@@ -52,9 +52,9 @@ def test_a_page_runs_from_top_to_bottom(page, gramfold):
 @pytest.mark.parametrize(("page", "line"), LINES, ids=lambda part: " ".join(part) if isinstance(part, list) else name(part))
 def test_a_command_is_one_that_gramfold_knows(page, line):
     command, words = typer.main.get_command(app), list(line)
-    while words and words[0] in getattr(command, "commands", {}):
-        command = command.commands[words.pop(0)]
-    assert not hasattr(command, "commands"), f"{name(page)}: gramfold {shlex.join(line)}"
+    while known := getattr(command, "commands", None):
+        assert words, f"{name(page)}: gramfold {shlex.join(line)} names no command"
+        command = known[words.pop(0)]
     command.make_context("gramfold", words)
 
 

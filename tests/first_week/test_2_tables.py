@@ -63,20 +63,23 @@ def test_groups_that_are_left_out_are_noticed():
         model.predict(numbers)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_shared_head_is_near_pooled_logistic_regression(seed):
-    """On clean and like hospitals the comparison is hardest. Ten seeds, with standard errors: benchmarks/results/binary.json.
+def test_the_shared_head_is_near_pooled_logistic_regression():
+    """Clean data and like hospitals: the hardest case for PACE, and one that it loses (benchmarks/results/binary.json).
 
-    1.5 times the log loss and .01 of AUC are about two of the ten seeds' standard deviations."""
+    The bounds are on means over ten seeds. One seed says little: the ratio of log losses lies between 0.3 and 1.9, three of ten
+    are above 1.5. AUCs differ by less than .004 in each.
+    """
     X, y = load_breast_cancer(return_X_y=True)
-    X = StandardScaler().fit_transform(X)
-    federation = gf.Federation.split(X, y, clients=8, partition="iid", seed=seed, min_size=8)
-    (X_train, y_train), (X_test, y_test) = (
-        [np.concatenate(parts) for parts in zip(*which, strict=True)]
-        for which in ([client.train()[:2] for client in federation], [client.test()[:2] for client in federation])
-    )
-    head = gf.run("pace", federation).global_head
-    ours = head.predict_proba(X_test)
-    theirs = LogisticRegression(max_iter=5000).fit(X_train, y_train).predict_proba(X_test)
-    assert log_loss(y_test, ours) < 1.5 * log_loss(y_test, theirs)
-    assert roc_auc_score(y_test, ours[:, 1]) > roc_auc_score(y_test, theirs[:, 1]) - 0.01
+    figures = []
+    for seed in range(10):
+        cut = gf.Federation.split(np.arange(len(y))[:, None], y, clients=8, partition="iid", seed=seed, min_size=8)
+        parts = {client.name: [part().inputs[:, 0] for part in (client.train, client.test)] for client in cut}
+        train, test = (np.concatenate([rows[i] for rows in parts.values()]) for i in (0, 1))
+        scaled = StandardScaler().fit(X[train]).transform(X)
+        clients = {name: (scaled[mine], y[mine], scaled[held], y[held]) for name, (mine, held) in parts.items()}
+        ours = gf.run("pace", gf.Federation.from_clients(clients)).global_head.predict_proba(scaled[test])
+        theirs = LogisticRegression(max_iter=5000).fit(scaled[train], y[train]).predict_proba(scaled[test])
+        figures.append([(log_loss(y[test], said), roc_auc_score(y[test], said[:, 1])) for said in (ours, theirs)])
+    (our_loss, our_auc), (their_loss, their_auc) = np.mean(figures, axis=0)
+    assert our_loss < 1.5 * their_loss
+    assert our_auc > their_auc - 0.01
