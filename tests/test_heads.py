@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import gramfold as gf
 from gramfold import features
 from gramfold.heads import Stream, softmax
-from gramfold.wire import Packet
+from gramfold.wire import FORMAT, Packet
 
 LINEAR, RELU = (
     features.draw(features.parse(text), 3, seed=1, name=name) for text, name in (("bias+linear", "a"), ("relu:7", "b"))
@@ -159,9 +159,9 @@ def test_a_tampered_file_is_refused(tmp_path, what):
 
 def test_a_head_of_a_newer_gramfold_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as newer:
-        newer.setattr("gramfold.wire.packet.FORMAT", 3)
+        newer.setattr("gramfold.wire.packet.FORMAT", FORMAT + 1)
         head().save(tmp_path / "x")
-    with pytest.raises(gf.GramfoldError, match=r"written by a newer gramfold \(format 3, this reads 2\); upgrade"):
+    with pytest.raises(gf.GramfoldError, match=rf"newer gramfold \(format {FORMAT + 1}, this reads {FORMAT}\); upgrade"):
         gf.load_head(tmp_path / "x")
 
 

@@ -69,8 +69,8 @@ def test_what_a_killed_write_leaves_does_not_make_a_folder_unusable(tmp_path, mo
     def die(*_):
         raise Killed
 
-    with monkeypatch.context() as killed, pytest.raises(Killed):
-        killed.setattr("pathlib.Path.replace", die)
+    monkeypatch.setattr("pathlib.Path.replace", die)
+    with pytest.raises(Killed):
         wire.write_atomically(tmp_path / "result.json", b"x")
     assert len(list(tmp_path.iterdir())) == 1
     _check_outputs(tmp_path, ("result.json",))

@@ -14,6 +14,7 @@ from gramfold.wire.triangle import (
 )
 
 __all__ = [
-    "FORMAT", "Packet", "Shapes", "add_lower", "file_name", "is_temporary", "lower_diagonal", "lower_size", "pack_lower", "pack_upper",
-    "packet_size", "read", "serialised_size", "sync_folder", "unpack_lower", "unpack_upper", "upper_size", "write_atomically",
+    "FORMAT", "Packet", "Shapes", "add_lower", "file_name", "is_temporary", "lower_diagonal", "lower_size", "pack_lower",
+    "pack_upper", "packet_size", "read", "serialised_size", "sync_folder", "unpack_lower", "unpack_upper", "upper_size",
+    "write_atomically",
 ]  # fmt: skip
