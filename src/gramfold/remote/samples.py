@@ -8,6 +8,7 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Client, Samples, Task
+from gramfold.federation.npz import read_arrays
 from gramfold.numerics.arrays import to_numpy
 
 LOADER = f"{__name__}:load"
@@ -27,8 +28,8 @@ def save(path: Path, client: Client, task: Task) -> None:
 
 def load(site: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
     """A site's loader: reads what `save` wrote, from the file named by `samples` in the site's configuration."""
-    with np.load(str(site["samples"]), allow_pickle=False) as file:
-        return tuple(file[part] for part in PARTS)
+    found = read_arrays(Path(str(site["samples"])), PARTS)
+    return tuple(found[part] for part in PARTS)
 
 
 def _with_labels(samples: Samples, task: Task) -> np.ndarray:

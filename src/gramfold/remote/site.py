@@ -27,6 +27,7 @@ from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
 from gramfold.federation import Client, Samples, Task, load_npz
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
+from gramfold.federation.npz import read_arrays
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
@@ -241,8 +242,8 @@ def _listed_classes(path: Any) -> list[str] | None:
     """The class names that a data file lists."""
     if not path:
         return None
-    with np.load(str(path), allow_pickle=False) as file:
-        return file["classes"].astype(str).tolist() if "classes" in file.files else None
+    found = read_arrays(Path(str(path)), ("classes",))
+    return found["classes"].astype(str).tolist() if found else None
 
 
 def _from_loader(spec: str, config: Mapping[str, Any]) -> ClientArrays:
