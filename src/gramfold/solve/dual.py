@@ -2,7 +2,7 @@
 
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.solve.leave_one_out import Kernel
+from gramfold.solve.leave_one_out import LIMIT, Kernel, left_out_residuals, leverages
 from gramfold.solve.ridge import Cholesky, factorise
 
 
@@ -28,21 +28,16 @@ def ridge_with_left_out(rows: Array, targets: Array, penalty: float, roots: Arra
 
     `roots`: the square roots of the rows' weights (n x 1), by which rows and targets have been multiplied already.
     """
-    weights, fit = _with_left_out(rows, targets, penalty)
-    return weights, fit if roots is None else fit / roots
-
-
-def _with_left_out(rows: Array, targets: Array, penalty: float) -> tuple[Array, Array]:
     n, m = rows.shape
-    if n < m:
-        factor = factorise(arrays.outer_gram(rows), penalty)
-        solved = factor.solve(targets)
-        if not isinstance(factor, Cholesky):  # without a penalty the left-out fit is a limit
-            return rows.T @ solved, targets - Kernel.of(rows).left_out_residuals(targets, penalty)
-        # the left-out residual is a_i / [(K + p I)^-1]_ii, and that diagonal is the squared length of T^-1's columns
-        return rows.T @ solved, targets - solved / factor.inverse_diagonal()[:, None]
-    factor = factorise(arrays.gram(rows), penalty)
-    weights = factor.solve(rows.T @ targets)
-    leverage = (factor.solve_lower(rows.T) ** 2).sum(0)
-    free = (1.0 - leverage).clip(1e-12)  # a row that nothing else speaks of is fitted exactly
-    return weights, targets - (targets - rows @ weights) / free[:, None]
+    factor = factorise(arrays.outer_gram(rows) if n < m else arrays.gram(rows), penalty)
+    solved = factor.solve(targets if n < m else rows.T @ targets)
+    weights = rows.T @ solved if n < m else solved
+    if not isinstance(factor, Cholesky) or penalty < LIMIT * mean_squared_length(rows, roots):  # the left-out fit is a limit
+        residuals = Kernel.of(rows).left_out_residuals(targets, penalty)
+    elif n < m:
+        # a_i / [(K + p I)^-1]_ii, and that diagonal is the squared length of T^-1's columns
+        residuals = solved / factor.inverse_diagonal()[:, None]
+    else:
+        residuals = left_out_residuals(targets - rows @ weights, leverages(factor, rows).clip(max=1.0 - LIMIT))
+    fit = targets - residuals
+    return weights, fit if roots is None else fit / roots

@@ -6,6 +6,9 @@ from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.ridge import Factor
 
+LIMIT = 1e-12
+"""A penalty that stands for none, in units of the rows' mean squared length."""
+
 
 def leverages(factor: Factor, rows: Array) -> Array:
     """h_i = f_i'A^-1 f_i for every row."""
@@ -68,7 +71,7 @@ class Kernel:
 
         With a = (K + p I)^-1 Y this is a_i / [(K + p I)^-1]_ii.
         """
-        penalty = max(penalty, 1e-12 * self.mean_diagonal)  # without any, the left-out fit is a limit
+        penalty = max(penalty, LIMIT * self.mean_diagonal)  # without any, the left-out fit is a limit
         weights = 1.0 / (self.values + penalty)
         on_zero = 1.0 / penalty
         solved = self.apply(weights, on_zero, targets if self.roots is None else self.roots * targets)
