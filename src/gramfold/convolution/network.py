@@ -10,6 +10,7 @@ from gramfold.convolution.description import SOLVED, Step, parse
 from gramfold.errors import GramfoldError
 from gramfold.features import ACTIVATIONS, fingerprint_of
 from gramfold.features.base import MOST_DRAWN, whole
+from gramfold.moments import Implied
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
@@ -29,6 +30,7 @@ class ConvolutionMap:
     """
 
     kind: ClassVar[str] = "convolution"
+    implied: ClassVar[Implied] = Implied()
 
     def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array], fingerprint: str | None = None) -> None:
         self.description = {"kind": self.kind, **description}

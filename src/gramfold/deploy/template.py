@@ -22,6 +22,7 @@ RUN_CONFIG: Mapping[str, Value] = {
     "deadline-seconds": 600.0,
     "out": "result",
     "sites": "",
+    "max-classes": 1000,
 }
 """Everything that can be set for a run (`flwr run -c 'method="afl"'`)."""
 

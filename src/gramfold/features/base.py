@@ -13,6 +13,7 @@ import numpy as np
 
 from gramfold import stopwatch
 from gramfold.errors import GramfoldError
+from gramfold.moments import Implied
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
@@ -39,6 +40,11 @@ class FeatureMap(ABC):
     @abstractmethod
     def function(self, inputs: int, seed: int, name: str) -> Function:
         """The map on float64 rows. `name` is its place in a stack: equal maps at different places differ."""
+
+    def implied(self, inputs: int, length: float | None) -> Implied:
+        """What holds for its features of every sample. `length`: the most that the squares of an input's numbers sum to; None:
+        anything."""
+        return Implied()
 
     def describe(self) -> dict[str, Any]:
         """A small dict from which `from_description` makes an equal map."""
@@ -68,6 +74,10 @@ class Map(Protocol):
     inputs: int
     dim: int
     description: dict[str, Any]
+
+    @property
+    def implied(self) -> Implied:
+        """What holds for the features of every sample; nothing, where that is not known."""
 
     @property
     def arrays(self) -> Mapping[str, Array]:
@@ -114,6 +124,7 @@ class DrawnMap:
         self.dim = self._spec.width(self.inputs)
         if self._spec.drawn(self.inputs) > max(self.inputs * self.dim, MOST_DRAWN):
             raise GramfoldError(f"a feature map from {self.inputs} to {self.dim} numbers with matrices far larger than that")
+        self.implied = self._spec.implied(self.inputs, None)
         drawn_from = {key: value for key, value in self.description.items() if key != "kind"}
         self.fingerprint = fingerprint_of(drawn_from, {})
         self._drawing = threading.Lock()

@@ -12,6 +12,7 @@ from gramfold import stopwatch
 from gramfold.errors import GramfoldError
 from gramfold.features.base import MOST_DRAWN, DrawnMap, Function, constant, draw_described, fingerprint_of
 from gramfold.features.maps import ACTIVATIONS
+from gramfold.moments import Implied
 from gramfold.numerics import seeds
 from gramfold.numerics.arrays import Array, like
 
@@ -24,6 +25,7 @@ class DeepMap:
     """
 
     kind: ClassVar[str] = "deep"
+    implied: ClassVar[Implied] = Implied()
 
     def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array], fingerprint: str | None = None) -> None:
         self.description = {"kind": self.kind, **description}

@@ -10,6 +10,7 @@ from scipy.special import erf, expit
 
 from gramfold.errors import GramfoldError
 from gramfold.features.base import FeatureMap, Function, constant, whole
+from gramfold.moments import Implied
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 
@@ -24,6 +25,9 @@ class Linear(FeatureMap):
     def function(self, inputs: int, seed: int, name: str) -> Function:
         return lambda rows: rows
 
+    def implied(self, inputs: int, length: float | None) -> Implied:
+        return Implied() if length is None else Implied(lengths=((0, inputs, length),))
+
 
 @dataclass(frozen=True)
 class Bias(FeatureMap):
@@ -34,6 +38,9 @@ class Bias(FeatureMap):
 
     def function(self, inputs: int, seed: int, name: str) -> Function:
         return lambda rows: arrays.zeros((len(rows), 1), rows) + 1.0
+
+    def implied(self, inputs: int, length: float | None) -> Implied:
+        return Implied(ones=(0,))
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,9 @@ class Normalize(FeatureMap):
 
         return normalize
 
+    def implied(self, inputs: int, length: float | None) -> Implied:
+        return Implied(lengths=((0, inputs, float(inputs)),))
+
 
 ACTIVATIONS: dict[str, Function] = {
     "identity": lambda x: x,
@@ -68,6 +78,8 @@ ACTIVATIONS: dict[str, Function] = {
     "softshrink": arrays.activation("softshrink", lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.5, 0)),
 }
 """The eight of APFL's study, with torch's definitions."""
+BETWEEN_ONES = ("tanh", "sigmoid")
+"""Those whose values lie within -1 and 1."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +104,9 @@ class Projection(FeatureMap):
         matrix = seeds.frozen(seed, f"{name}/projection").standard_normal((inputs, self.dim)) / math.sqrt(inputs)
         on, activation = constant(matrix), ACTIVATIONS[self.activation]
         return lambda rows: activation(rows @ on(rows))
+
+    def implied(self, inputs: int, length: float | None) -> Implied:
+        return Implied(lengths=((0, self.dim, float(self.dim)),)) if self.activation in BETWEEN_ONES else Implied()
 
 
 @dataclass(frozen=True)
@@ -123,6 +138,9 @@ class Fourier(FeatureMap):
             return arrays.cos_inplace(angles)
 
         return cosine
+
+    def implied(self, inputs: int, length: float | None) -> Implied:
+        return Implied(lengths=((0, self.dim, float(self.dim)),))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from typing import Any
 from gramfold.errors import GramfoldError
 from gramfold.features.base import FeatureMap, Function
 from gramfold.features.maps import ACTIVATIONS, Bias, Fourier, Linear, Normalize, Projection
+from gramfold.moments import Implied
 from gramfold.numerics.arrays import Array, concatenate
 
 
@@ -57,6 +58,14 @@ class Chain(_Stack):
 
         return chained
 
+    def implied(self, inputs: int, length: float | None) -> Implied:
+        implied = Implied()
+        for part in self.parts:
+            implied, inputs = part.implied(inputs, length), part.width(inputs)
+            whole = [most for first, last, most in implied.lengths if (first, last) == (0, inputs)]
+            length = whole[0] if whole else None
+        return implied
+
 
 @dataclass(frozen=True, repr=False)
 class Concat(_Stack):
@@ -71,6 +80,12 @@ class Concat(_Stack):
     def function(self, inputs: int, seed: int, name: str) -> Function:
         steps = [part.function(inputs, seed, f"{name}/{i}") for i, part in enumerate(self.parts)]
         return lambda rows: concatenate([step(rows) for step in steps], axis=1)
+
+    def implied(self, inputs: int, length: float | None) -> Implied:
+        implied, at = Implied(), 0
+        for part in self.parts:
+            implied, at = implied.beside(part.implied(inputs, length), at), at + part.width(inputs)
+        return implied
 
 
 def parse(text: str) -> FeatureMap:

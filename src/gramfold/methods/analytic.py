@@ -12,12 +12,13 @@ from gramfold.features import DrawnMap, FeatureMap, Map
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head, Stream
 from gramfold.methods.protocol import ClientData, Method
-from gramfold.moments import Labels, Moments
+from gramfold.moments import Labels, Moments, check_consistent, check_implied, require_same_space
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.gcv import choose_penalty
 from gramfold.solve.ridge import Factor, factorise
 from gramfold.solve.temperature import temperature_of_moments
+from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 MapLike = str | FeatureMap
@@ -35,6 +36,12 @@ class Space(Record, kind="space"):
 
     map: Map
     labels: Labels | None
+    outputs: int | None = None
+    """Classes, or continuous targets; None: not known."""
+
+    @classmethod
+    def of(cls, map: Map, task: Task) -> "Space":
+        return cls(map, task.labels, task.outputs)
 
     @property
     def classification(self) -> bool:
@@ -58,12 +65,28 @@ class Space(Record, kind="space"):
         assert total is not None
         return total.settle()
 
+    def check_packet(self, packet: Packet) -> None:
+        """Raise unless a packet claims to be moments in this space. Nothing is made of it: it may claim any size."""
+        claimed = packet.meta
+        if claimed.get("kind") != Moments.kind:
+            raise GramfoldError(f"expected moments, got {claimed.get('kind')}")
+        squares, labels = packet.arrays.get("squares"), claimed.get("labels")
+        outputs = squares.shape[0] if squares is not None and squares.ndim == 1 else 0
+        listed = tuple(labels) if isinstance(labels, list) else labels
+        require_same_space(self._moments(outputs), (claimed.get("dim"), outputs, listed, claimed.get("fingerprint")))
+
     def check(self, upload: Any) -> None:
-        """Raise unless an upload is moments in this space."""
+        """Raise unless an upload is moments in this space, and those of some samples under this map."""
         if not isinstance(upload, Moments):
             raise GramfoldError(f"expected moments, got {upload.kind}")
-        outputs = upload.outputs if self.labels is None else len(self.labels)
-        Moments(self.map.dim, outputs, labels=self.labels, fingerprint=self.map.fingerprint).require_same_space(upload)
+        require_same_space(self._moments(upload.outputs), upload.space)
+        check_consistent(upload)
+        check_implied(upload, self.map.implied)
+
+    def _moments(self, found: int) -> tuple[Any, ...]:
+        """The space of moments here; with as many outputs as were found, where the number is not known."""
+        known = len(self.labels) if self.labels is not None else self.outputs
+        return self.map.dim, found if known is None else known, self.labels, self.map.fingerprint
 
     def head(
         self, weights: Array, method: str, chosen: Mapping[str, Any] | None = None, temperature: float | None = None
@@ -135,11 +158,14 @@ class Analytic(Method):
     features: MapLike = "bias+linear"
 
     def begin(self, task: Task) -> Record:
-        return Begin(Space(draw_map(self.features, task), task.labels))
+        return Begin(Space.of(draw_map(self.features, task), task))
 
     def local(self, client: ClientData, broadcast: Any) -> Moments:
         space: Space = broadcast.space
         return space.fold(client)
+
+    def check_packet(self, packet: Packet, broadcast: Any) -> None:
+        broadcast.space.check_packet(packet)
 
     def check(self, upload: Any, broadcast: Any) -> None:
         broadcast.space.check(upload)

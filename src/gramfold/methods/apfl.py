@@ -81,7 +81,7 @@ class APFL(Analytic):
     def begin(self, task: Task) -> Streams:
         phi = draw_map(self.features, task)
         psi = phi if self.refinement == self.features else draw_map(self.refinement, task, "refinement")
-        return Streams(Space(phi, task.labels), psi)
+        return Streams(Space.of(phi, task), psi)
 
     def aggregate(self, total: Moments, broadcast: Streams) -> Primary:
         beta, factor = solve_pooled(total, self.beta)

@@ -30,6 +30,7 @@ from gramfold.methods.protocol import ClientData, Method
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 REPRESENTATION, LAYERS = "representation", "layers"
@@ -99,7 +100,7 @@ class DeepAFL(Method):
     def begin(self, task: Task) -> Deep:
         base = draw_map(self.features or f"bias+linear+gelu:{_default_width(task.samples)}", task)
         deep = DeepMap.over(base, self.activation)
-        return Deep(Space(deep, task.labels), draw_map(self.refinement, task, "refinement"), task.seed)
+        return Deep(Space.of(deep, task), draw_map(self.refinement, task, "refinement"), task.seed)
 
     def local(self, client: ClientData, broadcast: Deep) -> Moments:
         deep, space = broadcast.map, broadcast.space
@@ -111,9 +112,15 @@ class DeepAFL(Method):
         residuals = space.targets(train, rows) - rows @ deep.next_outer
         return Moments.from_features(deep.widen(rows, deep.layers), residuals, None, deep.fingerprint, weights=train.weights)
 
+    def check_packet(self, packet: Packet, broadcast: Deep) -> None:
+        self._asked(broadcast).check_packet(packet)
+
     def check(self, upload: Any, broadcast: Deep) -> None:
-        space = broadcast.space if broadcast.map.next_outer is None else replace(broadcast.space, labels=None)
-        space.check(upload)
+        self._asked(broadcast).check(upload)
+
+    def _asked(self, broadcast: Deep) -> Space:
+        """What this round's moments are in: those of a layer have residuals for targets."""
+        return broadcast.space if broadcast.map.next_outer is None else replace(broadcast.space, labels=None)
 
     def aggregate(self, total: Moments, broadcast: Deep) -> Deep:
         deep, space = broadcast.map, broadcast.space

@@ -23,6 +23,7 @@ from gramfold.methods.layerwise import DEFAULT, first_network, fold_patches, net
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
+from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 
@@ -63,6 +64,9 @@ class FedACnnL(Method):
 
     def local(self, client: ClientData, broadcast: Network) -> Moments:
         return fold_patches(broadcast.space, client.train)
+
+    def check_packet(self, packet: Packet, broadcast: Network) -> None:
+        broadcast.space.check_packet(packet)
 
     def check(self, upload: Any, broadcast: Network) -> None:
         broadcast.space.check(upload)

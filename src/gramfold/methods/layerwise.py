@@ -23,7 +23,7 @@ def first_network(name: str, network: str, task: Task) -> Space:
         raise GramfoldError(f"{name} classifies; for regression use another method")
     arrays.require_torch()
     parse(network, task.shape)
-    return Space(ConvolutionMap.begin(network, task.shape, task.seed), task.labels)
+    return Space.of(ConvolutionMap.begin(network, task.shape, task.seed), task)
 
 
 def network_of(space: Space) -> ConvolutionMap:

@@ -79,7 +79,7 @@ class PACE(Analytic):
 
     def begin(self, task: Task) -> Streams:
         spec = self.features if self.features is not None else default_map(task, self.budget)
-        space = Space(draw_map(spec, task), task.labels)
+        space = Space.of(draw_map(spec, task), task)
         return Streams(space, draw_map(self.refinement, task, "refinement"), task.seed)
 
     def local(self, client: ClientData, broadcast: Streams) -> Moments:

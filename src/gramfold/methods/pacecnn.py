@@ -16,6 +16,7 @@ from gramfold.methods.layerwise import DEFAULT, first_network, fold_patches, net
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved, without_estimates
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.moments import Moments
+from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 
@@ -72,6 +73,9 @@ class PaceCNN(Method):
         if network_of(broadcast.space).complete:
             return self._head.upload(broadcast.space.fold(client), client)
         return fold_patches(broadcast.space, client.train)
+
+    def check_packet(self, packet: Packet, broadcast: Network) -> None:
+        broadcast.space.check_packet(packet)
 
     def check(self, upload: Any, broadcast: Network) -> None:
         broadcast.space.check(upload)

@@ -29,6 +29,7 @@ from gramfold.solve.dual import ridge_from_rows
 from gramfold.solve.leave_one_out import Kernel, mean_leverage
 from gramfold.solve.ridge import factorise
 from gramfold.uploads import GroupedMoments, PerClient
+from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 HIDDEN_LAMS = (math.inf, 1e3, 1e1)
@@ -109,6 +110,15 @@ class PFedACnnL(Method):
         fingerprints = [group.space.map.fingerprint for group in broadcast.groups]
         return GroupedMoments({own: fold_patches(broadcast.groups[own].space, client.train)}, fingerprints)
 
+    def check_packet(self, packet: Packet, broadcast: Groups) -> None:
+        if self._grouping(broadcast):
+            return
+        for name, meta in dict(packet.meta.get("groups") or {}).items():
+            if not name.isdecimal() or int(name) >= len(broadcast.groups):
+                raise GramfoldError(f"there is no group {name}")
+            part = {"squares": packet.arrays[f"{name}/squares"]} if f"{name}/squares" in packet.arrays else {}
+            broadcast.groups[int(name)].space.check_packet(Packet(part, meta))
+
     def check(self, upload: Any, broadcast: Groups) -> None:
         if self._grouping(broadcast):
             space = broadcast.groups[0].space
@@ -117,8 +127,8 @@ class PFedACnnL(Method):
         if not isinstance(upload, GroupedMoments) or len(upload.groups) != 1:
             raise GramfoldError("expected moments of one group")
         ((own, moments),) = upload.groups.items()
-        if own >= len(broadcast.groups):
-            raise GramfoldError(f"there is no group {own}")
+        if upload.fingerprints != tuple(group.space.map.fingerprint for group in broadcast.groups):
+            raise GramfoldError("the groups' feature maps are not those that were sent")
         broadcast.groups[own].space.check(moments)
 
     def aggregate(self, total: PerClient | GroupedMoments, broadcast: Groups) -> Groups:

@@ -19,6 +19,7 @@ from gramfold.errors import GramfoldError
 from gramfold.federation import Federation, Samples, Task
 from gramfold.heads import Head
 from gramfold.numerics.arrays import Array
+from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 INSTEAD = {
@@ -83,8 +84,13 @@ class Method(ABC):
     def local(self, client: ClientData, broadcast: Any) -> Any:
         """The upload of one client."""
 
+    def check_packet(self, packet: Packet, broadcast: Any) -> None:  # noqa: B027
+        """Raise unless the packet can hold an upload for the broadcast, going by the sizes it claims: engines call this for
+        packets from other processes, before they make anything of them."""
+
     def check(self, upload: Any, broadcast: Any) -> None:  # noqa: B027
-        """Raise unless the upload is valid for the broadcast; engines call this for uploads from other processes."""
+        """Raise unless the upload is valid for the broadcast; engines call this for uploads from other processes. No upload may
+        depend on it that an earlier one was valid: whoever answers first may be the one who lies."""
 
     @abstractmethod
     def aggregate(self, total: Any, broadcast: Any) -> Record:

@@ -23,6 +23,7 @@ from gramfold.wire import Packet
 
 Labels = tuple[int | str, ...]
 
+SPACE = ("feature dimension", "number of targets", "class list", "feature map")
 HAIR = 1e-9
 """What rounding may leave below zero after a subtraction, relative to the largest; more means those samples were never in."""
 
@@ -224,16 +225,14 @@ class Moments:
         self.products.settle()
         return self
 
+    @property
+    def space(self) -> tuple[Any, ...]:
+        """What must be the same for moments that add: see SPACE."""
+        return self.dim, self.outputs, self.labels, self.fingerprint
+
     def require_same_space(self, other: "Moments") -> None:
         """Raise unless these can be added: the same features, targets and classes."""
-        for name, mine, theirs in (
-            ("feature dimension", self.dim, other.dim),
-            ("number of targets", self.outputs, other.outputs),
-            ("class list", self.labels, other.labels),
-            ("feature map", self.fingerprint, other.fingerprint),
-        ):
-            if mine != theirs:
-                raise GramfoldError(f"moments differ in their {name}: {_short(mine)} and {_short(theirs)}")
+        require_same_space(self.space, other.space)
 
     # --- as a message, a file, a vector ---
 
@@ -271,6 +270,13 @@ class Moments:
     def from_vector(cls, vector: np.ndarray, public: Mapping[str, Any]) -> "Moments":
         """The moments in a vector, perhaps a sum and perhaps with noise: finite numbers, but not checked further."""
         return codec.from_vector(cls, vector, public)
+
+
+def require_same_space(left: tuple[Any, ...], right: tuple[Any, ...]) -> None:
+    """Raise unless moments in the two spaces add."""
+    for name, mine, theirs in zip(SPACE, left, right, strict=True):
+        if mine != theirs:
+            raise GramfoldError(f"moments differ in their {name}: {_short(mine)} and {_short(theirs)}")
 
 
 def _largest(array: Array) -> float:

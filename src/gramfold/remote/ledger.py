@@ -19,10 +19,11 @@ from gramfold.wire import Packet
 
 @dataclass
 class SentUpload(Contribution):
-    """A site's upload, its id, and the earlier upload that it replaces, as sent again by the site."""
+    """A site's upload, its id and the hash of what came, and the earlier upload that it replaces, as sent again by the site."""
 
     site: str = ""
     upload_id: str = ""
+    digest: str = ""
     replaced: Any = None
 
 
@@ -34,6 +35,10 @@ class Ledger(Fold):
         self.total, self.kept = total, kept
         self.counted: dict[str, str] = dict(counted or {})
         """The id of the upload that counts, by site."""
+        self.digests: dict[str, str] = {}
+        """The hash of what each site sent: nothing else is subtracted in its name."""
+        self.samples: dict[str, int] = {}
+        """How many samples a site's upload has, where it says."""
         self.contributed = set(self.counted)
 
     def add(self, contribution: Contribution) -> None:
@@ -46,12 +51,22 @@ class Ledger(Fold):
             raise GramfoldError("its data has changed and its previous upload is gone; start over in another folder")
         if self.kept is not None:
             wire.write_atomically(self._kept_file(site), *upload.pack().pieces())
+        samples = upload.n if isinstance(upload, Moments) else None
         if self.total is None:
             self.total = upload
         else:
             self.total += upload
-        self.counted[site] = contribution.upload_id
+        self.counted[site], self.digests[site] = contribution.upload_id, contribution.digest
+        if samples is not None:
+            self.samples[site] = samples
         self.contributed.add(site)
+
+    def earlier(self, site: str, packet: Packet) -> Any:
+        """The upload that a site wants subtracted, unpacked. Raises unless it is what the site sent: with anything else it could
+        take other sites' samples out of the sum."""
+        if packet.digest() != self.digests.get(site):
+            raise GramfoldError("what it wants subtracted is not what it sent before; start over in another folder")
+        return uploads.unpack(packet)
 
     def _subtract(self, site: str, upload: Any, replaced: Any) -> None:
         if self.kept is not None:
@@ -61,6 +76,7 @@ class Ledger(Fold):
         upload.require_same_space(self.total)
         self.total = self.total - replaced
         del self.counted[site]
+        self.samples.pop(site, None)
 
     def upload_of(self, client: str) -> Any:
         """A site's upload, for methods that keep them."""
@@ -72,7 +88,8 @@ class Ledger(Fold):
 
     def save(self, path: Path, session: str, task: str) -> None:
         packed: Packet = self.total.pack()
-        meta = {"session": session, "task": task, "counted": self.counted, "upload": dict(packed.meta)}
+        sites = {"counted": self.counted, "digests": self.digests, "samples": self.samples}
+        meta = {"session": session, "task": task, **sites, "upload": dict(packed.meta)}
         wire.write_atomically(path, *Packet(packed.arrays, meta, packed.triangular).pieces())
 
     @classmethod
@@ -86,7 +103,10 @@ class Ledger(Fold):
                 f"{path.parent} holds folded uploads of another method, parameters or task; choose another folder"
             )
         total = uploads.unpack(Packet(packet.arrays, packet.meta["upload"], packet.triangular))
-        return cls(total, packet.meta["counted"], kept)
+        ledger = cls(total, packet.meta["counted"], kept)
+        # a ledger of an earlier gramfold has neither: what it counts stays, but cannot be replaced
+        ledger.digests, ledger.samples = dict(packet.meta.get("digests", {})), dict(packet.meta.get("samples", {}))
+        return ledger
 
 
 def saved_task(path: Path) -> str | None:

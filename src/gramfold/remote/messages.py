@@ -62,7 +62,7 @@ class Exchange(Protocol):
         """Send, and yield answers until all have arrived or the deadline has passed; then an error for each that is missing."""
 
 
-def one_line(text: str) -> str:
-    """An error as one line of bounded length."""
-    line = " ".join(text.split()) or "no reason given"
-    return line if len(line) <= 300 else line[:297] + "..."
+def one_line(text: str, most: int = 300) -> str:
+    """An error as one line of bounded length, without characters that a terminal would obey."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 10 * most]).split()) or "no reason given"
+    return line if len(line) <= most else line[: most - 3] + "..."

@@ -7,6 +7,7 @@ from typing import Any
 
 from gramfold.engines.events import Event, Progress
 from gramfold.errors import GramfoldError
+from gramfold.remote import reports
 from gramfold.remote.messages import EVALUATE, QUERY, TASK, TRAIN, Arrival, Exchange, Message, one_line
 from gramfold.report.text import size
 from gramfold.version import __version__
@@ -76,7 +77,7 @@ class Peers:
             try:
                 header, packets = self._read(peer, arrival)
                 received = sum(packet.wire_bytes for packet in packets.values())
-                peer.seconds += float(header.get("seconds", 0.0))
+                peer.seconds += reports.seconds(header)
                 if late:
                     take_late(arrival.request.kind, (peer, header, packets, received))
             except Exception as error:  # a bad answer must not stop the other sites
@@ -121,4 +122,5 @@ class Peers:
 
     def reasons(self) -> str:
         listed = [f"{name}: {reason}" for name, reason in list(self.excluded.items())[:5]]
-        return "; ".join(listed) or "no site was asked"
+        more = [f"and {len(self.excluded) - 5} more: {', '.join(list(self.excluded)[5:])}"] if len(self.excluded) > 5 else []
+        return "; ".join(listed + more) or "no site was asked"

@@ -1,5 +1,6 @@
 """A site: its own data, and the files on its own disk. Independent of Flower; a message is a header and packets.
 
+    STATE/sent.jsonl                               what left the site and when, and what was refused
     STATE/METHOD/head.safetensors                  the site's head, for `gramfold.load_head`
     STATE/METHOD/SESSION/memory.safetensors        the method's memory between messages
     STATE/METHOD/SESSION/received.safetensors      arrays received earlier, which are not sent again
@@ -9,6 +10,7 @@ Every file is written atomically. A session is one method with its parameters on
 and the location of its data comes from its own configuration only, never from a message.
 """
 
+import contextlib
 import functools
 import hashlib
 import importlib
@@ -31,6 +33,7 @@ from gramfold.federation.npz import read_arrays
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
+from gramfold.remote import diary
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
 from gramfold.remote.tasks import session_of, task_from_json
 from gramfold.version import __version__
@@ -66,11 +69,16 @@ class Site:
                 theirs = header.get("gramfold")
                 raise GramfoldError(f"the server runs gramfold {theirs}, this site {__version__}; install the same")
             reply, parts = getattr(self, f"_{kind}")(header, packets)
-        except GramfoldError as error:
-            return Message({**mine, "error": one_line(str(error))})
         except Exception as error:
-            return Message({**mine, "error": one_line(f"{type(error).__name__}: {error}")})
+            reason = one_line(str(error) if isinstance(error, GramfoldError) else f"{type(error).__name__}: {error}")
+            self._note_refusal(kind, reason)
+            return Message({**mine, "error": reason})
         return Message({**mine, **reply, "seconds": time.monotonic() - begun}, parts)
+
+    def _note_refusal(self, kind: str, reason: str) -> None:
+        if self.config.get("state-dir"):
+            with contextlib.suppress(GramfoldError):  # where nothing can be written, nothing was sent either
+                diary.note(str(self.config["state-dir"]), asked=kind, refused=reason)
 
     # --- its data ---
 
@@ -108,6 +116,16 @@ class Site:
         """Its upload; only the upload's id where the server has already counted it."""
         work = self._work(header, packets)
         train = work.client.train()
+        reply, parts = self._upload(header, work, train)
+        sent = {"bytes": parts[UPLOAD].wire_bytes, "sha256": parts[UPLOAD].digest()} if UPLOAD in parts else {"bytes": 0}
+        replaced = {"replaces": reply["replaces"]} if "replaces" in reply else {}
+        diary.note(
+            work.state, method=work.method.name, session=work.folder.name, run=work.run, round=header["round"],
+            upload=reply["upload"], samples=train.n, **sent, **replaced,
+        )  # fmt: skip
+        return reply, parts
+
+    def _upload(self, header: Mapping[str, Any], work: "_Work", train: Samples) -> Answer:
         name = _upload_id(self.name, work.folder.name, work.run, header["round"], train)
         counted = [entry for entry in header.get("counted", ()) if isinstance(entry, str)]
         if name in counted and work.memory_of == name:

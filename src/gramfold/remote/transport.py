@@ -21,10 +21,10 @@ from gramfold import uploads
 from gramfold.engines.events import Progress
 from gramfold.engines.transport import Contribution, Final, Finished, Round, Transport
 from gramfold.errors import GramfoldError
-from gramfold.evaluation import Scored
-from gramfold.evaluation.metrics import MAX_SAMPLES
 from gramfold.federation import Task
 from gramfold.methods import Method, spec_of
+from gramfold.remote import reports
+from gramfold.remote.agreement import odd_ones_out
 from gramfold.remote.ledger import Ledger, SentUpload, saved_task
 from gramfold.remote.messages import (
     BROADCAST,
@@ -75,14 +75,28 @@ class Remote(Transport):
     def _find_nodes(self) -> None:
         settings = self.settings
         found = self.exchange.nodes(settings.minimum_sites, len(settings.sites))
-        if not found:
-            raise GramfoldError(f"no site is connected after {settings.deadline:g} s; start the SuperNodes and run again")
-        if len(found) < settings.minimum_sites:
-            raise GramfoldError(f"only {len(found)} of at least {settings.minimum_sites} sites connected; start more SuperNodes")
         self.peers.add(found)
+        if not found:
+            raise GramfoldError(
+                f"no site is connected after {settings.deadline:g} s; start the SuperNodes and run again{self._absent()}"
+            )
+        if len(found) < settings.minimum_sites:
+            raise GramfoldError(
+                f"only {len(found)} of at least {settings.minimum_sites} sites connected; start more SuperNodes{self._absent()}"
+            )
+
+    def _absent(self) -> str:
+        """Which of the expected sites are not there, as the end of an error."""
+        here = {peer.label for peer in self.peers.by_node.values()}
+        missing = [name for name in self.settings.sites if name not in here]
+        return f"; not connected: {', '.join(missing)}" if missing else ""
+
+    def _reasons(self) -> str:
+        return self.peers.reasons() + self._absent()
 
     def _agree(self) -> Task:
-        """The given task, that of the uploads already folded in `out`, or the one that all sites agree on."""
+        """The given task, that of the uploads already folded in `out`, or the one that the sites agree on: whoever differs from
+        most is excluded."""
         if self.settings.task is not None:
             return self.settings.task
         saved = saved_task(self._ledger_file)
@@ -91,12 +105,12 @@ class Remote(Transport):
         described: dict[str, Mapping[str, Any]] = {}
         for peer, header, _, _ in self.peers.ask(TASK, lambda peer: Message(self._header()), self._take_late):
             described[peer.site] = header
+        for name, reason in odd_ones_out(described, self.settings.max_classes).items():
+            self.peers.refuse(self.peers.called(name), TASK, GramfoldError(reason))
+            del described[name]
         if not described:
-            raise GramfoldError(f"no site could describe its data; {self.peers.reasons()}")
-        try:
-            return agreed_task(described, self.settings.seed)
-        except (KeyError, TypeError) as error:
-            raise GramfoldError(f"a site's description of its data cannot be read: {error!r}") from None
+            raise GramfoldError(f"no site could describe its data; {self._reasons()}")
+        return agreed_task(described, self.settings.seed)
 
     def prepare(self, number: int) -> None:
         """Nodes may join between rounds."""
@@ -157,9 +171,7 @@ class Remote(Transport):
         minimum = self.settings.minimum_sites
         needed = minimum if len(nodes) == len(self._named) else min(minimum, len(nodes))
         if len(self.ledger.counted) < max(needed, 1):
-            raise GramfoldError(
-                f"only {len(self.ledger.counted)} of at least {needed} sites sent an upload; {self.peers.reasons()}"
-            )
+            raise GramfoldError(f"only {len(self.ledger.counted)} of at least {needed} sites sent an upload; {self._reasons()}")
 
     def _contribution(
         self, peer: Peer, header: Mapping[str, Any], packets: Mapping[str, Packet], received: int
@@ -173,13 +185,17 @@ class Remote(Transport):
                 return None
             if header.get("counted"):
                 raise GramfoldError("it reports its upload as counted, but it is not")
-            upload = uploads.unpack(packets[UPLOAD])
+            assert self._round is not None
+            self.method.check_packet(packets[UPLOAD], self._round.broadcast)
+            digest, upload = packets[UPLOAD].digest(), uploads.unpack(packets[UPLOAD])
             if list(getattr(upload, "parcels", {peer.site: None})) != [peer.site]:
                 raise GramfoldError("its upload carries another site's name")
             before, replaced = self.ledger.counted.get(peer.site), None
             if before is not None and header.get("replaces") == before and REPLACED in packets:
-                replaced = uploads.unpack(packets[REPLACED])
-            return SentUpload(upload, {peer.site: received}, site=peer.site, upload_id=upload_id, replaced=replaced)
+                replaced = self.ledger.earlier(peer.site, packets[REPLACED])
+            return SentUpload(
+                upload, {peer.site: received}, site=peer.site, upload_id=upload_id, digest=digest, replaced=replaced
+            )  # fmt: skip
         except Exception as error:  # a bad upload must not stop the other sites
             self.peers.refuse(peer, QUERY, error)
             return None
@@ -197,11 +213,11 @@ class Remote(Transport):
             sent[peer.node] = final.deliveries.packet(peer.label, final.reply(peer.site))
             return Message(self._header(upload=self.ledger.counted.get(peer.site, "")), {BROADCAST: sent[peer.node]})
 
-        count = 0
+        count, once = 0, self.method.rounds == 1
         nodes = {self._named[name] for name in final.clients}
         for peer, header, _, _ in self.peers.ask(EVALUATE, message, self._take_late, nodes):
             try:
-                finished = _finished(peer.site, header)
+                finished = reports.finished(peer.site, header, self.ledger.samples.get(peer.site) if once else None)
             except Exception as error:
                 self.peers.refuse(peer, EVALUATE, error)
                 continue
@@ -211,7 +227,7 @@ class Remote(Transport):
         self.seconds["personalize"] += time.monotonic() - begun
         needed = self.settings.minimum_sites
         if count < needed:
-            raise GramfoldError(f"only {count} of at least {needed} sites computed a head; {self.peers.reasons()}")
+            raise GramfoldError(f"only {count} of at least {needed} sites computed a head; {self._reasons()}")
 
     # --- requests and answers ---
 
@@ -253,18 +269,6 @@ class Remote(Transport):
             "folded": sorted(self.ledger.counted),
             "seconds": {peer.site: peer.seconds for peer in self.peers.by_node.values() if peer.site in answered},
         }
-
-
-def _finished(site: str, header: Mapping[str, Any]) -> Finished:
-    """The figures that a site reports, validated."""
-    train, shared, chosen = int(header["train"]), header["shared"], dict(header["chosen"])
-    if not 0 < train < MAX_SAMPLES:
-        raise GramfoldError("its number of samples is impossible")
-    if not isinstance(chosen.get("leave_one_out_accuracy"), float | int | None):
-        raise GramfoldError("its leave-one-out accuracy is not a number")
-    return Finished(
-        site, train, Scored.from_dict(header["scored"]), None if shared is None else Scored.from_dict(shared), chosen
-    )  # fmt: skip
 
 
 def _check_inputs(method: Method, task: Task) -> None:

@@ -2,8 +2,8 @@
 
 from gramfold.uploads.base import Upload
 from gramfold.uploads.grouped_moments import GroupedMoments
-from gramfold.uploads.named_sums import NamedSums
+from gramfold.uploads.named_sums import NamedSums, require_shapes
 from gramfold.uploads.per_client import PerClient
 from gramfold.uploads.registry import from_vector, unpack
 
-__all__ = ["GroupedMoments", "NamedSums", "PerClient", "Upload", "from_vector", "unpack"]
+__all__ = ["GroupedMoments", "NamedSums", "PerClient", "Upload", "from_vector", "require_shapes", "unpack"]

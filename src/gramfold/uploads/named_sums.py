@@ -40,6 +40,10 @@ class NamedSums:
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         return {name: tuple(part.shape) for name, part in self._parts.items()}
 
+    def require_shapes(self, expected: Mapping[str, tuple[int, ...]]) -> None:
+        """Raise unless these are sums of just these names and shapes."""
+        require_shapes(self._parts, expected)
+
     def __iadd__(self, other: "NamedSums") -> "NamedSums":
         mine, theirs = self._shapes(), other._shapes()
         if mine != theirs:
@@ -100,6 +104,15 @@ class NamedSums:
             raise GramfoldError("an upload must be finite; found NaN or infinity")
         parts = np.split(np.array(vector, np.float64), np.cumsum(sizes))
         return cls({name: part.reshape(shapes[name]) for name, part in zip(shapes, parts, strict=False)})
+
+
+def require_shapes(parts: Mapping[str, Array], expected: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise unless the arrays have just these names and shapes."""
+    for name in sorted(parts.keys() ^ expected.keys()):
+        raise GramfoldError(f"an upload {'lacks' if name in expected else 'holds something else:'} {name[:60]}")
+    for name, shape in expected.items():
+        if tuple(parts[name].shape) != shape:
+            raise GramfoldError(f"{name} has shape {tuple(parts[name].shape)}, the model's {shape}")
 
 
 def require_finite(packet: Packet) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.numerics.arrays import Array
-from gramfold.uploads.named_sums import require_finite
+from gramfold.uploads.named_sums import require_finite, require_shapes
 from gramfold.wire import Packet
 
 
@@ -33,6 +33,11 @@ class PerClient:
     def in_order(self) -> Sequence[Mapping[str, Array]]:
         """The parcels by client name, whatever the order in which they came."""
         return [self.parcels[name] for name in sorted(self.parcels)]
+
+    def require_shapes(self, expected: Mapping[str, tuple[int, ...]]) -> None:
+        """Raise unless every parcel holds arrays of just these names and shapes."""
+        for parcel in self.parcels.values():
+            require_shapes(parcel, expected)
 
     # --- as a message ---
 

@@ -81,6 +81,13 @@ class Packet:
             packed = pack_lower(array) if name in self.triangular else np.ascontiguousarray(to_numpy(array))
             yield packed.reshape(-1).view(np.uint8).data if packed.size else b""
 
+    def digest(self) -> str:
+        """The SHA-256 of its bytes."""
+        digest = hashlib.sha256()
+        for piece in self.pieces():
+            digest.update(piece)
+        return digest.hexdigest()
+
     def completed(self, earlier: Mapping[str, Array]) -> "Packet":
         """The packet with the arrays that it counts on being known, as they came in earlier ones."""
         missing = self.known - set(self.arrays) - set(earlier)

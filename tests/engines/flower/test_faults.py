@@ -176,8 +176,8 @@ ANSWERS = {
     "an estimate in words": (change_answer(chosen={"leave_one_out_accuracy": "good"}), "is not a number"),
     "choices that are none": (change_answer(chosen=3), "cannot be read"),
     "figures that are none": (change_answer(scored=[1, 2]), "cannot be read"),
-    "too many": (change_answer(train=10**400), "number of samples"),
-    "too many to test on": (change_answer(scored={**SCORED, "n": 10**400}), "5 right of 1000"),
+    "too many": (change_answer(train=10**400), "401 digits"),
+    "too many to test on": (change_answer(scored={**SCORED, "n": 10**400}), "401 digits"),
 }
 
 

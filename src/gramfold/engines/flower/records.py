@@ -67,12 +67,8 @@ def _packet(records: RecordDict, name: str) -> Packet:
     return Packet(arrays, metadata["meta"], triangular, frozenset(metadata["known"]))
 
 
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} among its metadata")
-
-
 def _object(record: Any) -> dict[str, Any]:
-    metadata = json.loads(record["json"], parse_constant=_refuse)
+    metadata = wire.read_json(record["json"])
     if not isinstance(metadata, dict):
         raise TypeError("its metadata is not an object")
     return metadata

@@ -117,6 +117,10 @@ class Gradient(Batched, Tunable):
     def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[Any]:
         """The uploads of a round, in the cohort's order."""
 
+    def upload_shapes(self, broadcast: Model) -> dict[str, tuple[int, ...]]:
+        """The names and shapes of an upload: by default the model's, and the number of samples."""
+        return {**named_shapes(broadcast), "n": (1,)}
+
     def final(self, cohort: "Cohort", broadcast: Model) -> State:
         """The stacked weights of the clients' own models: by default the shared ones."""
         return cohort.spread(cohort.shared)
@@ -176,11 +180,15 @@ class Gradient(Batched, Tunable):
         return self.standardize and len(broadcast.network["shape"]) == 1 and not broadcast.standardization
 
     def check(self, upload: Any, broadcast: Model) -> None:
-        if isinstance(upload, NamedSums):
-            for name, part in broadcast.model.items():
-                if MODEL + name in upload and tuple(upload[MODEL + name].shape) != tuple(part.shape):
-                    got, expected = tuple(upload[MODEL + name].shape), tuple(part.shape)
-                    raise GramfoldError(f"the weights {name} have shape {got}, the model's {expected}")
+        if not isinstance(upload, NamedSums):
+            raise GramfoldError(f"expected named sums, got {upload.kind}")
+        if self._standardizing(broadcast):
+            inputs = broadcast.network["shape"][0]
+            upload.require_shapes({"features": (inputs,), "squares": (inputs,), "n": (1,)})
+        else:
+            upload.require_shapes(self.upload_shapes(broadcast))
+        if "n" in upload and not float(upload["n"][0]) >= 0:
+            raise GramfoldError(f"an upload of {float(upload['n'][0]):g} samples")
 
     def aggregate(self, total: Any, broadcast: Model) -> Model:
         packed = total.pack()
@@ -250,6 +258,11 @@ class Gradient(Batched, Tunable):
 def named(state: Mapping[str, Array]) -> dict[str, Array]:
     """A model's tensors under their names in uploads."""
     return {MODEL + name: tensor for name, tensor in state.items()}
+
+
+def named_shapes(broadcast: Model, prefix: str = MODEL) -> dict[str, tuple[int, ...]]:
+    """The shapes of the shared model's tensors under their names in uploads."""
+    return {prefix + name: tuple(part.shape) for name, part in broadcast.model.items()}
 
 
 def head_of(state: Mapping[str, Array]) -> State:

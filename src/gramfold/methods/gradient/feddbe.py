@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gramfold import networks
 from gramfold.methods.gradient.base import LEARNING_RATES, MODEL, Gradient, Model, State, weighted
 from gramfold.uploads import NamedSums
 
@@ -59,6 +60,10 @@ class FedDBE(Gradient):
             for k, upload in enumerate(uploads):
                 upload["mean"] = cohort.sizes[k] * extras["mean"][k]
         return uploads
+
+    def upload_shapes(self, broadcast: Model) -> dict[str, tuple[int, ...]]:
+        means = {} if "mean" in broadcast.extra else {"mean": (networks.build(dict(broadcast.network)).width,)}
+        return {**super().upload_shapes(broadcast), **means}
 
     def _zeros(self, cohort: "Cohort") -> Any:
         return next(iter(cohort.shared.values())).new_zeros(len(cohort), cohort.net.width)

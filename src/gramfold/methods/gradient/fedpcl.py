@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.gradient.base import Gradient, Model, State, base_of, tensors
-from gramfold.uploads import PerClient
+from gramfold.numerics.arrays import to_numpy
+from gramfold.uploads import PerClient, require_shapes
 
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
@@ -55,13 +58,21 @@ class FedPCL(Gradient):
         return uploads
 
     def check(self, upload: Any, broadcast: Model) -> None:
+        if self._standardizing(broadcast):
+            super().check(upload, broadcast)
+            return
+        if not isinstance(upload, PerClient):
+            raise GramfoldError(f"expected prototypes, got {upload.kind}")
         classes = len(broadcast.labels)
-        for parcel in upload.parcels.values() if isinstance(upload, PerClient) else ():
-            held = parcel["classes"]
-            if len(held) and not (int(held.min()) >= 0 and int(held.max()) < classes):
+        for parcel in upload.parcels.values():
+            held = to_numpy(parcel.get("classes", np.zeros(0)))
+            if held.dtype.kind not in "iu" or held.ndim != 1 or not np.isin(held, np.arange(classes)).all():
                 raise GramfoldError(f"prototypes of classes that are not among the {classes}")
-            if tuple(parcel["prototypes"].shape) != (len(held), self.projector) or len(parcel["counts"]) != len(held):
-                raise GramfoldError(f"{len(held)} prototypes of {self.projector} numbers expected")
+            if len(np.unique(held)) != len(held):
+                raise GramfoldError("two prototypes of one class")
+            require_shapes(parcel, {"classes": held.shape, "prototypes": (len(held), self.projector), "counts": held.shape})
+            if not (to_numpy(parcel["counts"]) >= 0).all():
+                raise GramfoldError("prototypes of less than no samples")
 
     def fold(self, total: PerClient, broadcast: Model) -> Model:
         """The prototypes by client and class (zero where there is none), and their means weighted by samples."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gramfold.methods.gradient.base import MODEL, Gradient, Model, State, named, tensors
+from gramfold.methods.gradient.base import MODEL, Gradient, Model, State, named, named_shapes, tensors
 from gramfold.uploads import NamedSums
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ class FedSelect(Gradient):
     share: float = 0.25
     every: int = 3
     most: float = 0.8
+
+    def upload_shapes(self, broadcast: Model) -> dict[str, tuple[int, ...]]:
+        return {**named_shapes(broadcast), **named_shapes(broadcast, WEIGHT)}
 
     def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[NamedSums]:
         start, mask = self._received(cohort)

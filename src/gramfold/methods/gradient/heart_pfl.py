@@ -16,7 +16,7 @@ import numpy as np
 from gramfold import networks
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Task, load_npz
-from gramfold.methods.gradient.base import MODEL, Gradient, Model, State, named, weighted
+from gramfold.methods.gradient.base import MODEL, Gradient, Model, State, named, named_shapes, weighted
 from gramfold.methods.gradient.fedprox import proximal
 from gramfold.uploads import NamedSums, PerClient
 
@@ -141,6 +141,14 @@ class HeartPFL(Gradient):
 
     def _distils(self, broadcast: Model) -> bool:
         return self.proxy is not None and broadcast.round < self.akt_rounds
+
+    def check(self, upload: Any, broadcast: Model) -> None:
+        if not self._distils(broadcast):
+            super().check(upload, broadcast)
+        elif isinstance(upload, PerClient):
+            upload.require_shapes(named_shapes(broadcast))
+        else:
+            raise GramfoldError(f"expected each client's model, got {upload.kind}")
 
     def fold(self, total: Any, broadcast: Model) -> Model:
         if isinstance(total, NamedSums):

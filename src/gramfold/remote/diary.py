@@ -1,0 +1,21 @@
+"""A site's own record of what left it: `sent.jsonl` in its `state-dir`, one dated line for every upload and every refusal."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from gramfold.errors import GramfoldError
+
+SENT = "sent.jsonl"
+
+
+def note(state: str | Path, **entry: Any) -> None:
+    """Add a line. What cannot be written down is not sent."""
+    line = json.dumps({"time": datetime.now(UTC).isoformat(timespec="seconds"), **entry})
+    try:
+        Path(state).mkdir(parents=True, exist_ok=True)
+        with (Path(state) / SENT).open("a") as file:
+            file.write(line + "\n")
+    except OSError as error:
+        raise GramfoldError(f"cannot write {Path(state) / SENT}: {error.strerror}") from None
