@@ -114,7 +114,7 @@ def _print_summary(rows: list[dict]) -> None:
 # --- what each part brings ---
 
 
-def _no_refinement(rows: np.ndarray, targets: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray]:
+def _no_refinement(rows: np.ndarray, targets: np.ndarray, penalty: float, *_: object) -> tuple[np.ndarray, np.ndarray]:
     return rows[:0].T @ targets[:0], targets * 0
 
 
@@ -129,7 +129,7 @@ VARIANTS: dict[str, dict[str, object]] = {
     "without the discriminant (ridge scores)": {"evidence": _ridge_scores},
     "without refinement": {"ridge_with_left_out": _no_refinement},
     "without leave-one-out residuals": {"left_out_residuals": lambda residuals, leverage: residuals},
-    "without selection (centre of the prior)": {"fit_weights": lambda evidence, offset, codes, start, precision: start},
+    "without selection (centre of the prior)": {"fit_weights": lambda evidence, offset, codes, start, *_: start},
 }
 
 
@@ -162,7 +162,7 @@ def _line(name: str, figures: list[tuple[float, float, float]]) -> str:
 ABLATION_HEAD = """# What each part of PACE brings
 
 CIFAR-100 as frozen DINOv2-small features, 100 clients, Dirichlet 0.1, 0.5 and 1.0, one seed, map `bias+linear+fourier:4096`.
-Mean over clients of the final model's accuracy on the client's own test images; what clients foresaw by leave-one-out; expected
+Mean over clients of the final model's accuracy on the client's own test images; what clients estimate by leave-one-out; expected
 calibration error. Made by `python -m benchmarks.pace FILE.npz --ablation`.
 
 """

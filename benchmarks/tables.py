@@ -1,4 +1,4 @@
-"""Writes docs/results.md, and the table in the README, from the JSON files that the benchmarks left.
+"""Writes docs/results.md, and the tables in the README and on other pages, from the JSON files that the benchmarks left.
 
 python -m benchmarks.tables
 """
@@ -14,6 +14,7 @@ from benchmarks.timing import RESULTS
 from gramfold.report.text import duration, size
 
 ROOT = Path(__file__).parents[1]
+ANALYTIC = ("pace", "apfl", "fedhip", "localclasses", "afl", "local")
 BEGIN, END = "<!-- made by benchmarks/tables.py -->", "<!-- end -->"
 
 
@@ -313,6 +314,36 @@ def _trained(row: dict[str, Any], device: str) -> float:
     return float(trained / sum(row["seconds"].values()) * row["cpu_seconds"] if device == "cpu" else trained)
 
 
+def binary(settings: list[str] | None = None, models: list[str] | None = None) -> str:
+    """Few classes on small tables: log loss and area under the curve, a column for each model."""
+    found_in = load("binary")["settings"]
+    settings, models = settings or list(found_in), models or list(next(iter(found_in.values())))
+    lines = [f"| | {' | '.join(models)} |", "| --- |" + " ---: |" * len(models)]
+    for setting in settings:
+        found = found_in[setting]
+        pairs = [(found[model].get("log_loss"), found[model]["auc"]) for model in models]
+        texts = [f"{'-' if loss is None else format(loss[0], '.3f')} / {auc[0]:.3f}" for loss, auc in pairs]
+        lines.append(f"| {setting} | {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
+def choosing() -> str:
+    """The analytic methods beside the two best of the others, over both partitions of the gradient table."""
+    rows = {tuple(row["cell"].split("/")[:2]): row for row in load("gradient_table")}
+    mild, skewed = "dirichlet:1.0", "dirichlet:0.1"
+    names = sorted({name for _, name in rows}, key=lambda name: -rows[skewed, name]["mean_accuracy"])
+    gradient = [name for name in names if name not in ANALYTIC][:2]
+    lines = ["| method | Dirichlet 0.1 | Dirichlet 1.0 | shared model | rounds | up | down |", "| --- |" + " ---: |" * 6]
+    for name in names:
+        if name in ANALYTIC or name in gradient:
+            row = rows[skewed, name]
+            accuracies = [row["mean_accuracy"], rows[mild, name]["mean_accuracy"], row["global_accuracy"]]
+            texts = ["" if value is None else f"{100 * value:.1f}" for value in accuracies]
+            moved = [size(row[f"{way}link_bytes"] / row["client_count"]) for way in ("up", "down")]
+            lines.append(f"| {name} | {' | '.join([*texts, str(row['rounds']), *moved])} |")
+    return "\n".join(lines)
+
+
 def _ranked(rows: list[dict[str, Any]]) -> str:
     return markdown(sorted(rows, key=lambda row: -(row["mean_accuracy"] or 0))).strip()
 
@@ -322,11 +353,19 @@ def main() -> None:
     (ROOT / "docs" / "convolution_results.md").write_text(convolution())
     head = "# Results\n\nMade by `python -m benchmarks.tables` from `benchmarks/results/*.json`, each by the command named."
     (ROOT / "docs" / "results.md").write_text("\n\n".join([head, accuracy(), core(), cost(), gpu(), deep(), flower()]) + "\n")
-    readme = ROOT / "README.md"
-    before, rest = readme.read_text().split(BEGIN)
-    after = rest.split(END)[1]
     linear = [row for row in load("pace") if row["map"] == "linear"]
-    readme.write_text(f"{before}{BEGIN}\n{accuracy_table(linear)}\n{END}{after}")
+    _put(ROOT / "README.md", accuracy_table(linear))
+    _put(ROOT / "docs" / "pace.md", binary())
+    settings = ["breast cancer, iid", "breast cancer, skewed", "synthetic, 50 columns, skewed", "iris (3 classes)"]
+    models = ["PACE personal", "PACE shared", "pooled LR, C = 1", "LR per hospital"]
+    _put(ROOT / "docs" / "guide" / "tables.md", binary(settings, models))
+    _put(ROOT / "docs" / "guide" / "choosing.md", choosing())
+
+
+def _put(page: Path, table: str) -> None:
+    """Replace what stands between the two marks of a page."""
+    before, rest = page.read_text().split(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}")
 
 
 if __name__ == "__main__":

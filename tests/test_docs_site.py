@@ -11,7 +11,7 @@ import pytest
 import gramfold
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 ELSEWHERE = r"\"?(?:https?:)?//"
 FETCHED = re.compile(
@@ -33,6 +33,12 @@ def test_relative_links_lead_somewhere(page):
             target = page.parent / path if path else page
             assert target.exists(), link
             assert not anchor or anchor in anchors(target), link
+
+
+def test_every_page_is_in_the_navigation_once():
+    listed = re.findall(r"^ +- ([\w/]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    pages = sorted(page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md"))
+    assert sorted(listed) == pages
 
 
 def test_every_public_name_is_on_the_reference_page():
@@ -57,8 +63,11 @@ def test_the_site_builds_without_a_complaint_and_fetches_nothing_from_elsewhere(
     )
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr
-    pages = list((tmp_path / "site").glob("*.html"))
-    assert {page.stem for page in (ROOT / "docs").glob("*.md")} <= {page.stem for page in pages}
+    site, docs = tmp_path / "site", ROOT / "docs"
+    pages = list(site.rglob("*.html"))
+    assert {page.relative_to(docs).with_suffix("") for page in docs.rglob("*.md")} <= {
+        page.relative_to(site).with_suffix("") for page in pages
+    }
     for page in pages:
         assert not FETCHED.search(page.read_text()), page.name
     assert 'id="gramfold.Federation.split"' in (tmp_path / "site" / "api.html").read_text()

@@ -244,5 +244,5 @@ def _known(values: Sequence[float | None]) -> list[float]:
 
 def _written(text: str, path: str | PathLike[str] | None) -> str:
     if path is not None:
-        wire.write_atomically(Path(path), text.encode())
+        wire.write_atomically(Path(path), text.encode(), public=True)
     return text

@@ -5,5 +5,17 @@ class GramfoldError(Exception):
     """Invalid input from the caller; the message says what, where and what to do."""
 
 
+class InputError(GramfoldError, ValueError):
+    """The same where scikit-learn's conventions ask for a ValueError."""
+
+
+class SharedHeadWarning(UserWarning):
+    """A model that was fitted with groups was asked about samples without them; all of them got the head that groups share."""
+
+
+MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
+"""What Python raises where a file's names, numbers or shapes are not what they should be; a loader says so as a GramfoldError."""
+
+
 class IllConditionedWarning(UserWarning):
     """A system was too close to singular for Cholesky; the message names the fallback that solved it."""

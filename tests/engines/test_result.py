@@ -168,7 +168,7 @@ def test_evaluate_gives_the_figures_of_a_head_on_new_samples(federation, blobs):
     assert shared.accuracy == pytest.approx(result.global_head.score(*blobs))
     assert (shared.n, shared.rmse) == (300, None)
     assert 0 <= shared.calibration_error < 0.5
-    with pytest.raises(gf.GramfoldError, match="no head of a client 'x' here; there are: 0, 1, 2, 3, 4, "):
+    with pytest.raises(gf.GramfoldError, match="no head of a client 'x' here; there are: '0', '1', '2', '3', '4', "):
         result.evaluate(X, y, client="x")
     with pytest.raises(gf.GramfoldError, match=r"label 7 \(sample 0\), which is not among the 4 classes"):
         result.evaluate(X[:1], [7], client="1")

@@ -246,7 +246,7 @@ def test_clients_in_a_list_are_numbered():
 
 def test_a_result_knows_its_clients_by_name(result, tmp_path):
     for mapping in (result.clients, result.heads):
-        with pytest.raises(KeyError, match=r"names are strings: 1 is none; write \['1'\]"):
+        with pytest.raises(KeyError, match=r"names are strings: 1 is not one; write \['1'\]"):
             mapping[1]
         with pytest.raises(KeyError, match="no client is called 'north'"):
             mapping["north"]

@@ -128,7 +128,7 @@ def test_a_regression_agrees(rng):
     federation = gf.Federation.split(X, Y, clients=3, partition="iid", regression=True)
     for method in (gf.AFL(), gf.FedHiP(), gf.APFL(refinement="relu:16"), gf.Local()):
         on_numpy, on_torch = gf.run(method, federation), gf.run(method, federation, device=TORCH_ON_CPU)
-        assert on_torch.mean_accuracy == pytest.approx(on_numpy.mean_accuracy, rel=1e-9)
+        assert on_torch.mean_rmse == pytest.approx(on_numpy.mean_rmse, rel=1e-9)
 
 
 def test_an_unusable_device_is_refused(federation):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramfold as gf
-from gramfold.solve.dual import ridge_from_rows
+from gramfold.solve.dual import ridge_from_rows, ridge_with_left_out
 from gramfold.solve.leave_one_out import Kernel
 from gramfold.solve.ridge import LeastNorm, Spectrum, factorise, ridge
 from gramfold.solve.update import update_solution, update_solution_by_moments
@@ -47,6 +47,22 @@ def test_features_that_are_all_zero_give_a_zero_head(n):
     kernel = Kernel.of(rows)
     assert kernel.mean_diagonal == 1.0
     np.testing.assert_array_equal(kernel.left_out_residuals(targets, 0.5), targets)
+
+
+@pytest.mark.parametrize("kind", ["zero", "square", "tall", "wide", "twins"])
+@pytest.mark.parametrize("roots", [None, np.sqrt(np.arange(1.0, 7.0))[:, None]], ids=["plain", "weighted"])
+def test_a_left_out_fit_without_penalty_is_that_of_the_least_norm(kind, roots):
+    rng = np.random.default_rng(0)
+    shape = {"square": (6, 6), "tall": (6, 3), "wide": (6, 9)}.get(kind, (6, 4))
+    rows = np.zeros(shape) if kind == "zero" else rng.standard_normal(shape)
+    rows, targets = np.repeat(rows[:3], 2, 0) if kind == "twins" else rows, rng.standard_normal((6, 2))
+    once = np.ones((6, 1)) if roots is None else roots
+    with quietly():
+        _, fit = ridge_with_left_out(rows * once, targets * once, 0.0, roots)
+    for i in range(6):
+        others = np.delete(np.arange(6), i)
+        expected = rows[i] @ np.linalg.pinv((rows * once)[others]) @ (targets * once)[others]
+        np.testing.assert_allclose(fit[i], expected, atol=1e-4)  # a penalty of 1e-12 that stands for none, and rounding over it
 
 
 def test_one_sample_without_penalty_is_interpolated():

@@ -33,7 +33,7 @@ def report(
         target = out or Path(RUNS)
     result = results[0]
     target = target or (result / REPORT if result.is_dir() else result.with_name(REPORT))
-    wire.write_atomically(target, page.encode())
+    wire.write_atomically(target, page.encode(), public=True)
     typer.echo(f"wrote {target}")
 
 

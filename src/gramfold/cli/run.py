@@ -171,7 +171,7 @@ def _check_outputs(folder: Path, ours: Sequence[str]) -> None:
     if folder.is_file():
         raise GramfoldError(f"{folder} is a file, not a folder; choose another one")
     if folder.is_dir():
-        others = sorted(path.name for path in folder.iterdir() if path.name not in ours)
+        others = sorted(path.name for path in folder.iterdir() if path.name not in ours and not wire.is_temporary(path))
         if others:
             raise GramfoldError(f"{folder} exists and contains other files ({others[0]}); choose another folder")
     parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())

@@ -1,15 +1,15 @@
 """A network as far as it has been solved: what its layers make of images, and the patches that the next layer is solved from."""
 
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
 
 from gramfold import stopwatch
 from gramfold.convolution.description import SOLVED, Step, parse
 from gramfold.errors import GramfoldError
 from gramfold.features import ACTIVATIONS, fingerprint_of
+from gramfold.features.base import MOST_DRAWN, whole
 from gramfold.moments import Implied
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
@@ -34,8 +34,9 @@ class ConvolutionMap:
 
     def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array], fingerprint: str | None = None) -> None:
         self.description = {"kind": self.kind, **description}
-        self.shape: tuple[int, int, int] = tuple(self.description["shape"])
-        self.inputs = int(np.prod(self.shape))
+        height, width, channels = (whole(side, "shape") for side in self.description["shape"])
+        self.shape = (height, width, channels)
+        self.inputs = height * width * channels
         self.arrays: Mapping[str, Array] = {f"layer.{number}": layers[f"layer.{number}"] for number in range(len(layers))}
         steps = parse(str(self.description["network"]), self.shape)
         places = [place for place, step in enumerate(steps) if step.kind in SOLVED]
@@ -51,6 +52,8 @@ class ConvolutionMap:
         self.labels_seen = any(steps[place].solved for place in places[: len(layers)])
         """Whether a layer was solved for labels."""
         self.dim = self.next.patch
+        if self._widest() > MOST_DRAWN:
+            raise GramfoldError(f"images of shape {self.shape} become too large in {self.description['network']!r}")
         self._fingerprint = fingerprint
 
     @classmethod
@@ -83,9 +86,12 @@ class ConvolutionMap:
 
     def blocks(self, samples: int) -> list[slice]:
         """Slices of samples whose widest layer is of moderate size: memory does not grow with their number."""
+        return arrays.blocks(samples, self._widest())
+
+    def _widest(self) -> int:
+        """The most numbers that a sample becomes on its way."""
         steps = [*self._before, self.next]
-        widest = max(max(step.positions * step.patch * (step.kind in SOLVED), int(np.prod(step.output))) for step in steps)
-        return arrays.blocks(samples, widest)
+        return max(max(step.positions * step.patch * (step.kind in SOLVED), math.prod(step.output)) for step in steps)
 
     def patches(self, inputs: Array) -> Array:
         """The patches of some images under the next layer, (n positions) x dim, those of one image one after another."""

@@ -49,8 +49,20 @@ def command_path(name: str) -> str:
     return str(path)
 
 
+_GUARD = 'read _; kill -s TERM -- "-$0"; sleep 2; kill -s KILL -- "-$0"'
+"""A line that never comes is waited for: the read ends when the process that would write it does, however it ended."""
+
+
+def _guard(group: int) -> "subprocess.Popen[bytes]":
+    """A shell that ends a group of processes once this process is gone, even if it was killed outright."""
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(
+        ["/bin/sh", "-c", _GUARD, str(group)], stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, env={}, start_new_session=True
+    )
+
+
 class Process:
-    """A running command."""
+    """A running command. It ends with this process, even where that is killed."""
 
     def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str], folder: Path) -> None:
         self.log = log
@@ -60,6 +72,7 @@ class Process:
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=dict(environment), cwd=folder,
                 start_new_session=True,
             )  # fmt: skip
+        self._guard = _guard(self._popen.pid)
 
     @property
     def pid(self) -> int:
@@ -72,7 +85,10 @@ class Process:
     @property
     def returncode(self) -> int | None:
         """Its exit code; None while it runs."""
-        return self._popen.poll()
+        code = self._popen.poll()
+        if code is not None and self._guard.returncode is None:
+            self._dismiss()  # its number may become another's
+        return code
 
     def send(self, number: int) -> None:
         """A signal to it and its group."""
@@ -91,6 +107,12 @@ class Process:
             self._popen.wait(seconds)
         self.send(signal.SIGKILL)
         self._popen.wait()
+        self._dismiss()
+
+    def _dismiss(self) -> None:
+        """The guard has nothing left to wait for."""
+        self._guard.kill()
+        self._guard.communicate()
 
     def output(self) -> str:
         return read_log(self.log)

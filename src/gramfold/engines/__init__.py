@@ -78,6 +78,8 @@ def run(
         method = make_method(method)
     if not isinstance(method, Method):
         raise GramfoldError(f"a method is a name such as 'pace', or an instance such as gf.PACE(); got {method!r}")
+    if not isinstance(federation, Federation):
+        raise GramfoldError(f"run needs a Federation, got {type(federation).__name__}; see Federation.split and from_clients")
     folder = None if checkpoint is None else Path(checkpoint)
     options: dict[str, Any] = {"checkpoint": folder, "evaluate_every": evaluate_every, "keep_total": keep_total}
     with open_engine(engine, federation, device=device, **options) as run_method:

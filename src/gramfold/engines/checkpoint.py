@@ -16,7 +16,6 @@ from gramfold.engines.transport import Memories
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation
 from gramfold.methods import Method
-from gramfold.numerics import arrays
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
@@ -41,6 +40,7 @@ class Snapshot(Record, kind="checkpoint"):
     round: int
     memories: Mapping[str, Mapping[str, Any]]
     uplink: Mapping[str, int]
+    contributed: Sequence[str]
     deliveries: Mapping[str, Any]
     history: Sequence[Mapping[str, Any]]
     seconds: Mapping[str, float]
@@ -67,16 +67,16 @@ class Checkpoint:
             raise GramfoldError(f"{self.path} belongs to a run with other data or settings; remove it or choose another folder")
         saved = Snapshot.unpack(Packet(packet.arrays, packet.meta["snapshot"], packet.triangular))
         state = State(
-            saved.broadcast, saved.round, dict(saved.uplink), Deliveries.from_dict(saved.deliveries, saved.broadcast),
-            [dict(entry) for entry in saved.history], dict(saved.tuned),
+            saved.broadcast, saved.round, dict(saved.uplink), frozenset(saved.contributed),
+            Deliveries.from_dict(saved.deliveries, saved.broadcast), [dict(entry) for entry in saved.history], dict(saved.tuned),
         )  # fmt: skip
         return Saved(state, {name: dict(memory) for name, memory in saved.memories.items()}, dict(saved.seconds))
 
     def save(self, saved: Saved) -> None:
         state = saved.state
         packed = Snapshot(
-            state.broadcast, state.round, saved.memories, state.uplink, state.deliveries.to_dict(), state.history,
-            saved.seconds, state.tuned,
+            state.broadcast, state.round, saved.memories, state.uplink, sorted(state.contributed), state.deliveries.to_dict(),
+            state.history, saved.seconds, state.tuned,
         ).pack()  # fmt: skip
         whole = Packet(packed.arrays, {"run": self._run, "snapshot": packed.meta}, packed.triangular)
         wire.write_atomically(self.path, whole.to_bytes())
@@ -85,7 +85,7 @@ class Checkpoint:
 def _fingerprint(method: Method, federation: Federation) -> str:
     """Equal for runs with equal results: a hash of method, parameters, clients, task, and the first client's samples."""
     first = federation.clients[0].train()
-    samples = [hashlib.sha256(np.ascontiguousarray(arrays.to_numpy(part)).tobytes()).hexdigest() for part in first]
+    samples = [hashlib.sha256(np.ascontiguousarray(part).tobytes()).hexdigest() for part in first.buffers()]
     task = federation.task
     identity = [
         method.name, dict(method.parameters()), [client.name for client in federation.clients], task.inputs, task.outputs,

@@ -25,6 +25,8 @@ class State:
     broadcast: Record
     round: int = 0
     uplink: dict[str, int] = field(default_factory=dict)
+    contributed: frozenset[str] = frozenset()
+    """The clients whose samples are in the last sum."""
     deliveries: Deliveries = field(default_factory=Deliveries)
     history: list[dict[str, Any]] = field(default_factory=list)
     tuned: dict[str, Any] = field(default_factory=dict)
@@ -82,7 +84,14 @@ class Driver:
         size = getattr(fold.total, "dim", math.inf)
         broadcast = transport.at_server("aggregate", lambda: self._aggregate(fold), size)
         deliveries.announce(broadcast)  # so that a resumed run knows what is new in it
-        after = replace(state, broadcast=broadcast, round=state.round + 1, uplink=uplink, deliveries=deliveries)
+        after = replace(
+            state,
+            broadcast=broadcast,
+            round=state.round + 1,
+            uplink=uplink,
+            deliveries=deliveries,
+            contributed=frozenset(fold.contributed),
+        )
         # no calls in between: after an interrupt either all three are updated or none is
         self.fold, transport.memories, self.state = fold, transport.staged, after
         self.state.history.append(self._entry())
@@ -138,7 +147,7 @@ class Driver:
 
         deliveries.announce(broadcast)
         return Final(
-            method, self.transport.clients(), broadcast, reply, fold.contributed, shared, keep_heads, deliveries
+            method, self.transport.clients(), broadcast, reply, self.state.contributed, shared, keep_heads, deliveries
         )  # fmt: skip
 
     def _client_result(self, done: Finished) -> ClientResult:
@@ -154,7 +163,7 @@ class Driver:
             done[finished.name] = finished
         names = [name for name in order if name in done]
         total = None if self.total is None else in_memory(self.total)
-        counted = {name: done[name].train for name in names if name in self.fold.contributed}
+        counted = {name: done[name].train for name in names if name in state.contributed}
         return Result(
             method=method.name,
             parameters=given.parameters(),

@@ -6,7 +6,6 @@ from typing import Any
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Samples, Task
-from gramfold.federation.federation import given_client
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method
 from gramfold.moments import Moments
@@ -32,7 +31,10 @@ class Run:
 
     def given(self, name: str, X: Array, y: Array) -> Samples:
         """A client's samples as methods see them, checked."""
-        return given_client(name, (X, y, X, y), self.task, 0.0).train()
+        samples = self.task.admit(name, X, y)
+        if not samples.n:
+            raise GramfoldError(f"client {name!r} has no samples")
+        return samples
 
     def head(self, name: str, train: Samples) -> Head:
         """The head of a client with these training samples: one that is in the sum, or one that comes afterwards."""

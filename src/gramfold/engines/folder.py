@@ -38,8 +38,8 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     """Write result.json and report.html."""
     make_folder(folder)
     text = json.dumps(content, indent=1, allow_nan=False)
-    wire.write_atomically(folder / RESULT, text.encode())
-    wire.write_atomically(folder / REPORT, render_page(content).encode())
+    wire.write_atomically(folder / RESULT, text.encode(), public=True)
+    wire.write_atomically(folder / REPORT, render_page(content).encode(), public=True)
 
 
 def read_page(source: Path) -> dict[str, Any]:

@@ -115,7 +115,7 @@ class InProcess(Transport):
         super().__init__()
         self.federation, self.task, self.device, self.progress = federation, federation.task, device, progress
         self._by_name = {client.name: client for client in federation}
-        self._keep_loaded = method.rounds > 1
+        self._method, self._keep_loaded = method, method.rounds > 1
         self._workers = Workers(cpu_count() if device == "cpu" and method.threaded else 1, progress, self.seconds)
         self._loaded: dict[str, Samples] = {}
 
@@ -130,6 +130,7 @@ class InProcess(Transport):
         samples = self._loaded.get(name)
         if samples is None:
             samples = on_device(self._by_name[name].train(), self.device)
+            self._method.check_weights(samples)
             if self._keep_loaded:
                 self._loaded[name] = samples
         return ClientData(name, samples, dict(self.memories.get(name, {})), contributed)
@@ -196,4 +197,4 @@ def on_device(samples: Samples, device: str) -> Samples:
     """The samples on the given device."""
     if device == "cpu":
         return samples
-    return Samples(arrays.to_device(samples.inputs, device), arrays.to_device(samples.targets, device))
+    return Samples(arrays.to_device(samples.inputs, device), arrays.to_device(samples.targets, device), samples.weights)

@@ -100,7 +100,7 @@ class Result:
                 raise GramfoldError(f"{self.method} has no shared model; name a client: evaluate(X, y, client=...)")
         else:
             if client not in self.heads:
-                known = ", ".join(list(self.heads)[:5]) + (", ..." if len(self.heads) > 5 else "")
+                known = ", ".join(map(repr, list(self.heads)[:5])) + (", ..." if len(self.heads) > 5 else "")
                 raise GramfoldError(f"no head of a client {client!r} here; there are: {known or 'none (heads were not kept)'}")
             head, name = self.heads[client], client
         return Evaluation.of(evaluation.score_head(head, self.run.given(name, X, y)), self.classification)
@@ -299,8 +299,12 @@ class Result:
 
     @property
     def leave_one_out_accuracy(self) -> float | None:
-        """The mean over clients of the accuracy that each estimates by leave-one-out, from its training samples alone."""
-        known = [client.chosen.get("leave_one_out_accuracy") for client in self._tested()]
+        """The mean over clients of the accuracy that each estimates by leave-one-out, from its training samples alone.
+
+        Over the clients that `mean_accuracy` is of, so that both can be compared; where none has test samples, over all.
+        """
+        clients = self._tested() or self.clients.values()
+        known = [client.chosen.get("leave_one_out_accuracy") for client in clients]
         return evaluation.mean([value for value in known if value is not None])
 
     @property

@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import json
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -32,6 +33,10 @@ class FeatureMap(ABC):
     def width(self, inputs: int) -> int:
         """How many features it gives for `inputs` numbers."""
 
+    def drawn(self, inputs: int) -> int:
+        """How many numbers its matrices have for `inputs` numbers; raises if it cannot be drawn for them."""
+        return 0
+
     @abstractmethod
     def function(self, inputs: int, seed: int, name: str) -> Function:
         """The map on float64 rows. `name` is its place in a stack: equal maps at different places differ."""
@@ -52,7 +57,7 @@ class FeatureMap(ABC):
     @staticmethod
     def from_description(description: Mapping[str, Any]) -> "FeatureMap":
         fields = dict(description)
-        kind = FeatureMap.kinds.get(fields.pop("kind", None) or "")
+        kind = FeatureMap.kinds.get(str(fields.pop("kind", None)))
         if kind is None:
             raise GramfoldError(f"unknown feature map {description.get('kind')!r}; known: {', '.join(sorted(FeatureMap.kinds))}")
         try:
@@ -96,8 +101,15 @@ def fingerprint_of(described: Mapping[str, Any], learned: Mapping[str, Array]) -
     return digest.hexdigest()[:16]
 
 
+MOST_DRAWN = 2**27
+"""Numbers in the matrices of a map, beyond inputs x features: 1 GiB."""
+
+
 class DrawnMap:
     """A map ready for use: callable on rows, with its output size, its description and the fingerprint of that.
+
+    Its matrices are drawn when it is first called: a description from elsewhere, however short, costs nothing until there are
+    rows of its size.
 
     `description` is {"kind": "drawn", "map": a feature map's description, "inputs": number, "seed": number, "name": text}.
     """
@@ -106,13 +118,25 @@ class DrawnMap:
 
     def __init__(self, description: Mapping[str, Any]) -> None:
         self.description = {"kind": self.kind, **description}
-        spec = FeatureMap.from_description(self.description["map"])
-        self.inputs: int = self.description["inputs"]
-        self.dim = spec.width(self.inputs)
-        self.implied = spec.implied(self.inputs, None)
+        self._spec = FeatureMap.from_description(self.description["map"])
+        self.inputs = whole(self.description["inputs"], "inputs")
+        whole(self.description["seed"], "seed")
+        self.dim = self._spec.width(self.inputs)
+        if self._spec.drawn(self.inputs) > max(self.inputs * self.dim, MOST_DRAWN):
+            raise GramfoldError(f"a feature map from {self.inputs} to {self.dim} numbers with matrices far larger than that")
+        self.implied = self._spec.implied(self.inputs, None)
         drawn_from = {key: value for key, value in self.description.items() if key != "kind"}
         self.fingerprint = fingerprint_of(drawn_from, {})
-        self._function = spec.function(self.inputs, self.description["seed"], self.description["name"])
+        self._drawing = threading.Lock()
+
+    @functools.cached_property
+    def _drawn(self) -> Function:
+        return self._spec.function(self.inputs, self.description["seed"], str(self.description["name"]))
+
+    @property
+    def _function(self) -> Function:
+        with self._drawing:  # once, whoever asks first
+            return self._drawn
 
     @classmethod
     def restore(cls, description: Mapping[str, Any], arrays: Mapping[str, Array], fingerprint: str | None) -> "DrawnMap":
@@ -134,11 +158,19 @@ class DrawnMap:
         """float64 features (n x dim) of rows (n x inputs), of the same kind and on the same device."""
         if inputs.ndim != 2 or inputs.shape[1] != self.inputs:
             raise GramfoldError(f"expected rows of {self.inputs} numbers, got an array of shape {tuple(inputs.shape)}")
+        function = self._function
         with stopwatch.phase("features"):
             if arrays.is_sparse(inputs):  # dense a block at a time: the rows may be far wider than the features
                 blocks = arrays.blocks(inputs.shape[0], self.inputs) or [slice(0, 0)]
-                return arrays.concatenate([self._function(arrays.float64(inputs[block])) for block in blocks])
-            return self._function(arrays.float64(inputs))
+                return arrays.concatenate([function(arrays.float64(inputs[block])) for block in blocks])
+            return function(arrays.float64(inputs))
+
+
+def whole(value: Any, what: str) -> int:
+    """The value, which must be a whole number that is not negative."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise GramfoldError(f"a feature map's {what} must be a whole number, got {value!r}")
+    return value
 
 
 def draw(spec: FeatureMap, inputs: int, seed: int, name: str = "features") -> DrawnMap:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import erf, expit
 
 from gramfold.errors import GramfoldError
-from gramfold.features.base import FeatureMap, Function, constant
+from gramfold.features.base import FeatureMap, Function, constant, whole
 from gramfold.moments import Implied
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
@@ -97,6 +97,9 @@ class Projection(FeatureMap):
     def width(self, inputs: int) -> int:
         return self.dim
 
+    def drawn(self, inputs: int) -> int:
+        return inputs * self.dim
+
     def function(self, inputs: int, seed: int, name: str) -> Function:
         matrix = seeds.frozen(seed, f"{name}/projection").standard_normal((inputs, self.dim)) / math.sqrt(inputs)
         on, activation = constant(matrix), ACTIVATIONS[self.activation]
@@ -120,6 +123,9 @@ class Fourier(FeatureMap):
 
     def width(self, inputs: int) -> int:
         return self.dim
+
+    def drawn(self, inputs: int) -> int:
+        return inputs * self.dim
 
     def function(self, inputs: int, seed: int, name: str) -> Function:
         stream = seeds.frozen(seed, f"{name}/fourier")
@@ -147,6 +153,8 @@ class Nystroem(FeatureMap):
     def __post_init__(self) -> None:
         if self.landmarks.ndim != 2 or not np.isfinite(self.landmarks).all():
             raise GramfoldError("Nystroem landmarks must be a finite l x d array")
+        if not (math.isfinite(self.gamma) and self.gamma >= 0):
+            raise GramfoldError(f"the gamma of a Nystroem map must not be negative, got {self.gamma}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Nystroem) and self.describe() == other.describe()
@@ -166,9 +174,12 @@ class Nystroem(FeatureMap):
         landmarks = np.frombuffer(base64.b64decode(fields["landmarks"]), dtype="<f8").reshape(fields["count"], -1)
         return cls(landmarks.copy(), fields["gamma"])
 
-    def function(self, inputs: int, seed: int, name: str) -> Function:
+    def drawn(self, inputs: int) -> int:
         if self.landmarks.shape[1] != inputs:
             raise GramfoldError(f"landmarks have {self.landmarks.shape[1]} numbers, the inputs {inputs}")
+        return len(self.landmarks) ** 2
+
+    def function(self, inputs: int, seed: int, name: str) -> Function:
         landmarks = constant(self.landmarks)
 
         def similarity(rows: Array) -> Array:
@@ -183,5 +194,5 @@ class Nystroem(FeatureMap):
 
 
 def _check_dim(dim: int) -> None:
-    if dim < 1:
+    if whole(dim, "number of outputs") < 1:
         raise GramfoldError(f"a feature map needs at least one output, got {dim}")

@@ -38,6 +38,13 @@ class Chain(_Stack):
             inputs = part.width(inputs)
         return inputs
 
+    def drawn(self, inputs: int) -> int:
+        total = 0
+        for part in self.parts:
+            total += part.drawn(inputs)
+            inputs = part.width(inputs)
+        return total
+
     def function(self, inputs: int, seed: int, name: str) -> Function:
         steps = []
         for i, part in enumerate(self.parts):
@@ -66,6 +73,9 @@ class Concat(_Stack):
 
     def width(self, inputs: int) -> int:
         return sum(part.width(inputs) for part in self.parts)
+
+    def drawn(self, inputs: int) -> int:
+        return sum(part.drawn(inputs) for part in self.parts)
 
     def function(self, inputs: int, seed: int, name: str) -> Function:
         steps = [part.function(inputs, seed, f"{name}/{i}") for i, part in enumerate(self.parts)]

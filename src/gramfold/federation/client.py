@@ -1,25 +1,53 @@
 """A client: a name and a way to load its data, which is loaded only when needed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.numerics import inputs
-from gramfold.numerics.arrays import Array
+from gramfold.numerics.arrays import Array, is_sparse, to_numpy
 
 
-class Samples(NamedTuple):
-    """Inputs (n x d features, perhaps sparse, or images) and targets: class codes, or continuous values (n x outputs)."""
-
+class _Pair(NamedTuple):
     inputs: Array
     targets: Array
+
+
+class Samples(_Pair):
+    """Inputs (n x d features, perhaps sparse, or images) and targets: class codes, or continuous values (n x outputs).
+
+    A pair, `inputs, targets = samples`, that may carry weights, one number per sample; None: every sample counts once.
+    """
+
+    weights: np.ndarray | None
+
+    def __new__(cls, inputs: Array, targets: Array, weights: np.ndarray | None = None) -> Self:
+        made = super().__new__(cls, inputs, targets)
+        made.weights = weights
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.parts()
 
     @property
     def n(self) -> int:
         return int(self.inputs.shape[0])
+
+    def parts(self) -> tuple[Array, ...]:
+        """All arrays: inputs, targets, and weights where there are any."""
+        return tuple(self) if self.weights is None else (*self, self.weights)
+
+    def buffers(self) -> Iterator[np.ndarray]:
+        """The numbers of all of them as NumPy arrays, for a hash; sparse inputs are not made dense."""
+        for part in self.parts():
+            yield from (part.data, part.indices, part.indptr) if is_sparse(part) else (to_numpy(part),)
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Some of the samples."""
+        return type(self)(*(part[rows] for part in self.parts()))
 
 
 @dataclass(frozen=True)

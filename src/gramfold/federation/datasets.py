@@ -1,15 +1,17 @@
 """Labelled data from a file or from scikit-learn's embedded digits."""
 
-import zipfile
-import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from gramfold.errors import GramfoldError
+from gramfold.federation.npz import read_arrays
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
+
+KEYS = ("features", "images", "labels", "train", "client", "classes")
+"""What is read of an .npz file; it may hold more."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def load_npz(path: str | Path, whole: bool = True) -> Dataset:
     path = Path(path)
     if not path.is_file():
         raise GramfoldError(f"no such data file: {path}")
-    content = _arrays_in(path)
+    content = read_arrays(path, KEYS)
     name = path.name
     kinds = [key for key in ("features", "images") if key in content]
     if len(kinds) != 1 or "labels" not in content:
@@ -103,26 +105,6 @@ def load_npz(path: str | Path, whole: bool = True) -> Dataset:
     client = content.get("client")
     owners = None if client is None else check.names(client, len(inputs), "client", name)
     return Dataset(name, inputs, codes, labels, train, owners, whole)
-
-
-def _arrays_in(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file: numbers and text, never Python objects."""
-    content, key = {}, ""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            for key in file.files:
-                content[key] = np.asarray(file[key])
-    except (ValueError, OSError, EOFError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
-        if "Object arrays" in str(error):
-            raise GramfoldError(
-                f"{path.name}: `{key}` holds Python objects, as a column of text from pandas does; save it as numbers, or "
-                "with .astype(str)"
-            ) from None
-        raise GramfoldError(f"{path} is not a readable .npz file: {error}") from None
-    for key, array in content.items():
-        if array.dtype.kind not in "fiubcUS":
-            raise GramfoldError(f"{path.name}: `{key}` must be numbers or text, got dtype {array.dtype}")
-    return content
 
 
 def load_dataset(name: str) -> Dataset:

@@ -197,10 +197,9 @@ def _check_fraction(test: float) -> None:
 
 def _validating(client: Client, task: Task, part: float) -> Client:
     def samples(which: int) -> Samples:
-        inputs, targets = client.train()
-        codes = targets if task.labels is not None else np.zeros(len(targets), dtype=np.int64)
-        rows = stratified(codes, part, seeds.generator(task.seed, f"validation/{client.name}"))[which]
-        return Samples(inputs[rows], targets[rows])
+        train = client.train()
+        codes = train.targets if task.labels is not None else np.zeros(train.n, dtype=np.int64)
+        return train.take(stratified(codes, part, seeds.generator(task.seed, f"validation/{client.name}"))[which])
 
     return Client(client.name, partial(samples, 0), partial(samples, 1))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gramfold import features, wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.features import Map
 from gramfold.numerics import arrays
 from gramfold.numerics import inputs as check
@@ -183,7 +183,7 @@ class Head:
         try:
             head = cls.assemble(packet)
             head._check()
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except MALFORMED as error:
             raise GramfoldError(f"not a gramfold head: {error}") from None
         return head
 
@@ -196,12 +196,14 @@ class Head:
             place = stream.get("map", i)
             maps.append(maps[place] if place < i else features.restore(stream["features"], _under(f"map.{i}.", packet)))
         streams = [Stream(maps[i], packet[f"weights.{i}"], stream["scale"]) for i, stream in enumerate(meta["streams"])]
-        labels = None if meta["labels"] is None else tuple(meta["labels"])
+        labels = None if meta["labels"] is None else tuple(list_of(meta["labels"]))
         evidence = None
         if meta["evidence"] is not None:
             discriminant = Discriminant(*(packet[f"discriminant.{key}"] for key in ("mean", "axes", "centroids")))
             evidence = Evidence(discriminant, **meta["evidence"])
         first = len(streams) - meta["refinement"]
+        if not 0 <= first <= len(streams):
+            raise ValueError(f"{meta['refinement']} of {len(streams)} streams are a refinement")
         return cls(
             streams[:first], labels, evidence, streams[first:], packet.arrays.get("offset"), meta["probabilistic"],
             meta["method"], meta["chosen"], float(meta.get("temperature", 1.0)),
@@ -211,6 +213,7 @@ class Head:
         """Raise unless the parts of a head that came from elsewhere fit together."""
         if not self.streams:
             raise GramfoldError("not a gramfold head: it has no streams")
+        self._check_words()
         if not 0 < self.temperature < math.inf:
             raise GramfoldError(f"a head's temperature must be positive, got {self.temperature}")
         outputs = len(self.labels) if self.labels is not None else self.streams[0].weights.shape[1]
@@ -230,6 +233,14 @@ class Head:
             if not all(np.isfinite(part).all() for part in (*fields.values(), self.evidence.cosine, self.evidence.gaussian)):
                 raise GramfoldError("a head's discriminant must be finite; found NaN or infinity")
 
+    def _check_words(self) -> None:
+        """Raise unless the labels, the method and what it chose are of their types."""
+        labels = () if self.labels is None else self.labels
+        if not all(isinstance(label, int | str) for label in labels) or len(set(map(type, labels))) > 1:
+            raise GramfoldError("a head's labels must be whole numbers, or text")
+        if not (isinstance(self.method, str) and isinstance(self.chosen, Mapping) and isinstance(self.probabilistic, bool)):
+            raise GramfoldError("not a gramfold head: its description is not of the right types")
+
     def to_torch(self) -> "nn.Module":
         """A module with the same scores for tensors; its weights are buffers, so that it moves and is saved like any other."""
         arrays.require_torch()
@@ -239,6 +250,13 @@ class Head:
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as safetensors."""
         wire.write_atomically(Path(path), self.pack().to_bytes())
+
+
+def list_of(value: Any) -> list[Any]:
+    """The value, which must be a list."""
+    if not isinstance(value, list):
+        raise TypeError(f"a {type(value).__name__} where a list was expected")
+    return value
 
 
 def _under(prefix: str, packet: Packet) -> dict[str, Array]:
@@ -273,7 +291,7 @@ def _summed(streams: Sequence[Stream], inputs: Array, mapped: dict[tuple[Any, ..
 def load_head(path: str | PathLike[str]) -> Head:
     """The head in a file that `Head.save` wrote."""
     packet = Packet.from_bytes(wire.read(Path(path)))
-    module = KINDS.get(packet.meta.get("head", ""))
+    module = KINDS.get(str(packet.meta.get("head", "")))
     if module is None:
         raise GramfoldError(f"{path} holds no head that this version can read")
     kind = Head if module == __name__ else importlib.import_module(module).TorchHead

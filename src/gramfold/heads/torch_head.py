@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramfold import networks
-from gramfold.errors import GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.heads import Head, Stream
+from gramfold.heads.head import list_of
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
@@ -69,18 +70,28 @@ class TorchHead(Head):
     @classmethod
     def assemble(cls, packet: Packet) -> "TorchHead":
         meta = packet.meta
-        labels = None if meta["labels"] is None else tuple(meta["labels"])
+        labels = None if meta["labels"] is None else tuple(list_of(meta["labels"]))
         return cls(labels=labels, method=meta["method"], chosen=meta["chosen"], network=meta["network"], state=packet.arrays)
 
     @classmethod
     def unpack(cls, packet: Packet) -> "TorchHead":
+        """The head in a packet, checked: the network that it describes is made once there are weights for all of it."""
         try:
-            model = networks.build(dict(packet.meta["network"]))
             head = cls.assemble(packet)
-        except (KeyError, TypeError) as error:
+            head._check_words()
+            described = dict(head.network)
+            if described.get("pretrained"):
+                raise GramfoldError("a head's file must hold all of its weights, and this one names another file")
+            if not (all(type(side) is int and side > 0 for side in head.shape) and type(described["seed"]) is int):
+                raise ValueError("its network's shape or seed is no whole number")
+            wanted = networks.shapes(described, len(packet.arrays))
+            classes = described["classes"] if head.labels is None else len(head.labels)
+        except MALFORMED as error:
             raise GramfoldError(f"not a gramfold head: {error}") from None
-        for name, tensor in model.full_state({}).items():
-            given = packet.arrays.get(name)
-            if given is None or given.shape != tuple(tensor.shape) or not np.isfinite(given).all():
-                raise GramfoldError(f"the head's weights {name} are missing, of the wrong shape or not finite")
+        if described["classes"] != classes or wanted.keys() != packet.arrays.keys():
+            raise GramfoldError("the head's labels or weights are not those of its network")
+        for name, shape in wanted.items():
+            given = packet.arrays[name]
+            if given.shape != shape or given.dtype != np.float32 or not np.isfinite(given).all():
+                raise GramfoldError(f"the head's weights {name} are of the wrong shape or not finite")
         return head

@@ -33,7 +33,7 @@ class AFL(Analytic):
 
     def aggregate(self, total: Moments, broadcast: Begin) -> Shared:
         beta, factor = solve_pooled(total, self.beta)
-        weights, leverage = factor.solve(total.cross), mean_leverage(factor, beta, total.n)
+        weights, leverage = factor.solve(total.cross), mean_leverage(factor, beta, total.weight)
         return Shared(broadcast.space, weights, {"beta": beta}, leverage, shared_temperature(total, weights, beta, leverage))
 
     def personalize(self, client: ClientData, broadcast: Shared) -> Head:

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from gramfold import features
 from gramfold.errors import GramfoldError
@@ -53,13 +55,14 @@ class Space(Record, kind="space"):
 
     def fold(self, client: ClientData) -> Moments:
         """The moments of a client's samples, block by block."""
-        inputs, targets = client.train
-        total = None
-        for block in arrays.blocks(client.train.n, self.map.dim):
-            part = Moments.from_features(self.map(inputs[block]), targets[block], self.labels, self.map.fingerprint, copy=False)
+        train, total = counting(client), None
+        for block in arrays.blocks(train.n, self.map.dim):
+            rows, weights = self.map(train.inputs[block]), None if train.weights is None else train.weights[block]
+            part = Moments.from_features(
+                rows, train.targets[block], self.labels, self.map.fingerprint, weights=weights, copy=False
+            )  # fmt: skip
             total = part if total is None else total.__iadd__(part)
-        if total is None:
-            raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
+        assert total is not None
         return total.settle()
 
     def check_packet(self, packet: Packet) -> None:
@@ -99,6 +102,35 @@ def with_temperature(temperature: float | None) -> dict[str, Any]:
     return {} if temperature is None else {"probabilistic": True, "temperature": temperature}
 
 
+def counting(client: ClientData) -> Samples:
+    """The samples of a client that count: one with a weight of zero is one that is not there."""
+    train = client.train
+    if train.weights is not None and not train.weights.all():
+        train = train.take(np.flatnonzero(train.weights))
+    if not train.n:
+        raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
+    return train
+
+
+def root_weights(train: Samples, like: Array) -> Array | None:
+    """The square roots of the samples' weights as a column, None where there are none: times these, rows and targets enter a
+    least-squares problem with their weights."""
+    return None if train.weights is None else arrays.like(np.sqrt(train.weights)[:, None], like)
+
+
+def scaled(rows: Array, roots: Array | None) -> Array:
+    return rows if roots is None else rows * roots
+
+
+def left_out_by_mean(targets: Array, scores: Array, leverage: float, weights: Array | float = 1.0) -> Array:
+    """Approximate leave-one-out scores, from the mean leverage h of a sample of weight one.
+
+    A residual grows by 1 / (1 - h) = 1 + h / (1 - h), and with a weight w (n x 1) by 1 + w h / (1 - h): the second term is the
+    sample's leverage against the others alone, which is proportional to its weight.
+    """
+    return targets - (targets - scores) * (1.0 + leverage / max(1.0 - leverage, 1e-3) * weights)
+
+
 @dataclass(frozen=True)
 class Begin(Record, kind="begin"):
     """The first broadcast of a one-round method."""
@@ -120,6 +152,8 @@ class Shared(Record, kind="shared"):
 @dataclass(frozen=True)
 class Analytic(Method):
     """One round: every client sends the moments of its mapped features."""
+
+    weighted: ClassVar[bool] = True
 
     features: MapLike = "bias+linear"
 
@@ -157,5 +191,5 @@ def shared_temperature(total: Moments, weights: Array, penalty: float, leverage:
 def solve_pooled(total: Moments, penalty: float | None) -> tuple[float, Factor]:
     """The penalty (by GCV where None) and the factorised system gram + penalty I of folded moments."""
     if penalty is None:
-        penalty = choose_penalty(total.lower_gram, total.cross, float(total.squares.sum()), total.n)
+        penalty = choose_penalty(total.lower_gram, total.cross, float(total.squares.sum()), total.weight)
     return penalty, factorise(total.lower_gram, penalty)

@@ -13,7 +13,19 @@ from typing import Any, ClassVar
 from gramfold.features import Map
 from gramfold.federation import Task
 from gramfold.heads import Head, Stream
-from gramfold.methods.analytic import Analytic, MapLike, Space, draw_map, shared_temperature, solve_pooled, with_temperature
+from gramfold.methods.analytic import (
+    Analytic,
+    MapLike,
+    Space,
+    counting,
+    draw_map,
+    left_out_by_mean,
+    root_weights,
+    scaled,
+    shared_temperature,
+    solve_pooled,
+    with_temperature,
+)
 from gramfold.methods.parts.refinement import left_out_blends
 from gramfold.methods.parts.selection import choose_candidate
 from gramfold.methods.protocol import ClientData
@@ -73,30 +85,32 @@ class APFL(Analytic):
 
     def aggregate(self, total: Moments, broadcast: Streams) -> Primary:
         beta, factor = solve_pooled(total, self.beta)
-        weights, leverage = factor.solve(total.cross), mean_leverage(factor, beta, total.n)
+        weights, leverage = factor.solve(total.cross), mean_leverage(factor, beta, total.weight)
         temperature = shared_temperature(total, weights, beta, leverage)
         return Primary(broadcast.space, broadcast.refinement, weights, leverage, {"beta": beta}, temperature)
 
     def personalize(self, client: ClientData, broadcast: Primary) -> Head:
         space, primary, phi, psi = broadcast.space, broadcast.weights, broadcast.space.map, broadcast.refinement
-        rows = phi(client.train.inputs)
+        train = counting(client)
+        rows = phi(train.inputs)
         base = rows @ primary
-        targets = space.targets(client.train, rows)
+        targets, roots = space.targets(train, rows), root_weights(train, rows)
         one_map = psi.fingerprint == phi.fingerprint
-        rows = rows if one_map else psi(client.train.inputs)
+        rows = scaled(rows if one_map else psi(train.inputs), roots)
         gamma, lam, chosen = self.gamma, self.lam, dict(broadcast.chosen)
         # exact leave-one-out for the refinement, approximate (by mean leverage) for the base
-        base_left_out = targets - (targets - base) / (1.0 - (broadcast.leverage if client.contributed else 0.0))
+        leverage = broadcast.leverage if client.contributed else 0.0
+        base_left_out = left_out_by_mean(targets, base, leverage, 1.0 if roots is None else roots**2)
         if gamma is None or lam is None:
-            candidates = left_out_blends(Kernel.of(rows), targets - base, base_left_out, gamma, lam)
-            found, scores = choose_candidate(candidates, targets, space.classification)
+            candidates = left_out_blends(Kernel.of(rows, roots), targets - base, base_left_out, gamma, lam)
+            found, scores = choose_candidate(candidates, targets, space.classification, train.weights)
             chosen |= found
             gamma, lam = found["gamma"], found["lam"]
-            personal = ridge_from_rows(rows, targets - base, gamma)
+            personal = ridge_from_rows(rows, scaled(targets - base, roots), gamma)
         else:
-            personal, fit = ridge_with_left_out(rows, targets - base, gamma)
+            personal, fit = ridge_with_left_out(rows, scaled(targets - base, roots), gamma, roots)
             scores = base_left_out + lam * fit
-        temperature = fit_temperature(scores, client.train.targets) if space.classification else None
+        temperature = fit_temperature(scores, train.targets, counts=train.weights) if space.classification else None
         if one_map:
             return space.head(primary + lam * personal, self.name, chosen, temperature)
         streams = [Stream(phi, primary), Stream(psi, personal, lam)]

@@ -24,7 +24,7 @@ from gramfold.errors import GramfoldError
 from gramfold.features import ACTIVATIONS, DeepMap, Map
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.analytic import MapLike, Space, draw_map, solve_pooled
+from gramfold.methods.analytic import MapLike, Space, counting, draw_map, solve_pooled
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved, without_estimates
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.moments import Moments
@@ -67,6 +67,7 @@ class DeepAFL(Method):
     summary: ClassVar[str] = "residual analytic layers over the features, then PACE's head (or a shared one)"
     paper: ClassVar[str] = "Tang et al., ICLR 2026"
     probabilistic: ClassVar[bool] = True
+    weighted: ClassVar[bool] = True
 
     features: MapLike | None = None
     refinement: MapLike = "relu:1024"
@@ -103,13 +104,13 @@ class DeepAFL(Method):
 
     def local(self, client: ClientData, broadcast: Deep) -> Moments:
         deep, space = broadcast.map, broadcast.space
-        rows = _rows(client, deep)
+        rows, train = _rows(client, deep), counting(client)
         client.memory |= {REPRESENTATION: rows, LAYERS: np.array(deep.layers)}
         if deep.next_outer is None:
-            upload = Moments.from_features(rows, client.train.targets, space.labels, deep.fingerprint)
+            upload = Moments.from_features(rows, train.targets, space.labels, deep.fingerprint, weights=train.weights)
             return self._head.upload(upload, client) if deep.layers == self.depth else upload
-        residuals = space.targets(client.train, rows) - rows @ deep.next_outer
-        return Moments.from_features(deep.widen(rows, deep.layers), residuals, None, deep.fingerprint)
+        residuals = space.targets(train, rows) - rows @ deep.next_outer
+        return Moments.from_features(deep.widen(rows, deep.layers), residuals, None, deep.fingerprint, weights=train.weights)
 
     def check_packet(self, packet: Packet, broadcast: Deep) -> None:
         self._asked(broadcast).check_packet(packet)
@@ -153,7 +154,7 @@ def _rows(client: ClientData, deep: DeepMap) -> Array:
     """Phi_t of the client's samples, from its memory where possible."""
     rows, so_far = client.memory.get(REPRESENTATION), int(client.memory.get(LAYERS, 0))
     if rows is None:
-        rows, so_far = deep.base(client.train.inputs), 0
+        rows, so_far = deep.base(counting(client).inputs), 0
     for t in range(so_far, deep.layers):
         rows = deep.step(rows, t)
     return rows
@@ -167,6 +168,6 @@ def _step(total: Moments, weights: Array, shrinkage: float) -> Array:
     """The residual layer in closed form: A of Omega = A W'."""
     values, vectors = arrays.eigh(total.lower_gram)
     head_values, head_vectors = arrays.eigh(weights.T @ weights)
-    penalty = shrinkage * (float(values.sum()) / max(total.n, 1) or 1.0)
+    penalty = shrinkage * (float(values.sum()) / max(total.weight, 1) or 1.0)
     spread = values.clip(0.0)[:, None] * head_values.clip(0.0)[None, :]
     return vectors @ ((vectors.T @ total.cross @ head_vectors) / (penalty + spread)) @ head_vectors.T

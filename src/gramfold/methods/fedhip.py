@@ -14,7 +14,17 @@ from typing import Any, ClassVar
 
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head
-from gramfold.methods.analytic import Analytic, Begin, Space, shared_temperature, solve_pooled
+from gramfold.methods.analytic import (
+    Analytic,
+    Begin,
+    Space,
+    counting,
+    left_out_by_mean,
+    root_weights,
+    scaled,
+    shared_temperature,
+    solve_pooled,
+)
 from gramfold.methods.parts.blend import Blend
 from gramfold.methods.parts.selection import choose_candidate
 from gramfold.methods.protocol import ClientData
@@ -74,7 +84,7 @@ class FedHiP(Analytic):
     def aggregate(self, total: Moments, broadcast: Begin) -> Pooled:
         gamma, factor = solve_pooled(total, self.gamma)
         weights = factor.solve(total.cross)
-        temperature = shared_temperature(total, weights, gamma, mean_leverage(factor, gamma, total.n))
+        temperature = shared_temperature(total, weights, gamma, mean_leverage(factor, gamma, total.weight))
         return Pooled(broadcast.space, weights, factor, {"gamma": gamma}, temperature)
 
     def reply(self, upload: Moments, broadcast: Pooled) -> Record:
@@ -82,7 +92,7 @@ class FedHiP(Analytic):
             return broadcast
         rows, targets = upload.factor()
         blend = Blend(broadcast.factor, broadcast.weights, rows, targets)
-        alpha = self.alpha if self.alpha is not None else blend.choose_rotated(upload.n, float(upload.squares.sum()))
+        alpha = self.alpha if self.alpha is not None else blend.choose_rotated(upload.weight, float(upload.squares.sum()))
         personal = update_solution(broadcast.factor, broadcast.weights, rows, targets, alpha)
         leverage = blend.mean_leverage(upload.n, alpha)
         return Solved(broadcast.space, personal, {**broadcast.chosen, "alpha": alpha}, leverage)
@@ -91,17 +101,23 @@ class FedHiP(Analytic):
         space, chosen = broadcast.space, dict(broadcast.chosen)
         if isinstance(broadcast, Solved) and not space.classification:
             return space.head(broadcast.personal, self.name, chosen)
-        rows = space.map(client.train.inputs)
-        targets = space.targets(client.train, rows)
+        train = counting(client)
+        rows = space.map(train.inputs)
+        targets, roots = space.targets(train, rows), root_weights(train, rows)
         if isinstance(broadcast, Solved):
-            scores = targets - (targets - rows @ broadcast.personal) / max(1.0 - broadcast.leverage, 1e-3)
-            return space.head(broadcast.personal, self.name, chosen, fit_temperature(scores, client.train.targets))
-        alpha, temperature = self.alpha, None
+            # the leverage is the mean over this client's samples, whatever they weigh: weights count relative to their own mean
+            share = 1.0 if roots is None else roots**2 / (roots**2).mean()
+            scores = left_out_by_mean(targets, rows @ broadcast.personal, broadcast.leverage, share)
+            return space.head(
+                broadcast.personal, self.name, chosen, fit_temperature(scores, train.targets, counts=train.weights)
+            )  # fmt: skip
+        rows, alpha, temperature = scaled(rows, roots), self.alpha, None
         if alpha is None or space.classification:
-            blend = Blend(broadcast.factor, broadcast.weights, rows, targets, folded=client.contributed)
-            found, scores = choose_candidate(blend.left_out_scores(targets, alpha), targets, space.classification)
+            blend = Blend(broadcast.factor, broadcast.weights, rows, scaled(targets, roots), client.contributed, roots)
+            left_out = blend.left_out_scores(targets, alpha)
+            found, scores = choose_candidate(left_out, targets, space.classification, train.weights)
             chosen |= found if alpha is None else {}
             alpha = found["alpha"]
-            temperature = fit_temperature(scores, client.train.targets) if space.classification else None
-        personal = update_solution(broadcast.factor, broadcast.weights, rows, targets, alpha)
+            temperature = fit_temperature(scores, train.targets, counts=train.weights) if space.classification else None
+        personal = update_solution(broadcast.factor, broadcast.weights, rows, scaled(targets, roots), alpha)
         return space.head(personal, self.name, chosen, temperature)

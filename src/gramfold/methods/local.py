@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from gramfold.heads import Head
-from gramfold.methods.analytic import Analytic, Begin
+from gramfold.methods.analytic import Analytic, Begin, counting, root_weights, scaled
 from gramfold.methods.parts.selection import Candidate, choose_candidate, penalty_grid
 from gramfold.methods.protocol import ClientData
 from gramfold.numerics.arrays import Array
@@ -40,19 +40,22 @@ class Local(Analytic):
 
     def personalize(self, client: ClientData, broadcast: Begin) -> Head:
         space = broadcast.space
-        rows = space.map(client.train.inputs)
-        targets = space.targets(client.train, rows)
+        train = counting(client)
+        rows = space.map(train.inputs)
+        targets, roots = space.targets(train, rows), root_weights(train, rows)
+        rows = scaled(rows, roots)
         if self.beta is None:
-            found, scores = choose_candidate(_left_out(rows, targets), targets, space.classification)
-            weights = ridge_from_rows(rows, targets, found["beta"])
+            found, scores = choose_candidate(
+                _left_out(Kernel.of(rows, roots), targets), targets, space.classification, train.weights
+            )
+            weights = ridge_from_rows(rows, scaled(targets, roots), found["beta"])
         else:
             found = {}
-            weights, scores = ridge_with_left_out(rows, targets, self.beta)
-        temperature = fit_temperature(scores, client.train.targets) if space.classification else None
+            weights, scores = ridge_with_left_out(rows, scaled(targets, roots), self.beta, roots)
+        temperature = fit_temperature(scores, train.targets, counts=train.weights) if space.classification else None
         return space.head(weights, self.name, found, temperature)
 
 
-def _left_out(rows: Array, targets: Array) -> Iterator[Candidate]:
-    kernel = Kernel.of(rows)
+def _left_out(kernel: Kernel, targets: Array) -> Iterator[Candidate]:
     for penalty in map(float, penalty_grid(kernel)):
         yield {"beta": penalty}, targets - kernel.left_out_residuals(targets, penalty)

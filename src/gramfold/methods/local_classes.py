@@ -11,7 +11,7 @@ import numpy as np
 
 from gramfold.heads import Head
 from gramfold.methods.afl import AFL
-from gramfold.methods.analytic import Shared
+from gramfold.methods.analytic import Shared, counting, left_out_by_mean, root_weights
 from gramfold.methods.protocol import ClientData
 from gramfold.numerics.arrays import to_numpy
 from gramfold.solve.temperature import fit_temperature
@@ -29,9 +29,10 @@ class LocalClasses(AFL):
         head, space = super().personalize(client, broadcast), broadcast.space
         if space.labels is None:
             return head
-        present = np.isin(np.arange(len(space.labels)), to_numpy(client.train.targets))
-        offset = np.where(present, 0.0, -np.inf)
-        rows = space.map(client.train.inputs)
-        targets = space.targets(client.train, rows)
-        scores = targets - (targets - rows @ broadcast.weights) / (1.0 - broadcast.leverage * client.contributed)
-        return replace(head, offset=offset, temperature=fit_temperature(scores, client.train.targets, offset))
+        train = counting(client)
+        offset = np.where(np.isin(np.arange(len(space.labels)), to_numpy(train.targets)), 0.0, -np.inf)
+        rows = space.map(train.inputs)
+        targets, roots = space.targets(train, rows), root_weights(train, rows)
+        leverage = broadcast.leverage if client.contributed else 0.0
+        scores = left_out_by_mean(targets, rows @ broadcast.weights, leverage, 1.0 if roots is None else roots**2)
+        return replace(head, offset=offset, temperature=fit_temperature(scores, train.targets, offset, counts=train.weights))

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from gramfold.features import Bias, Chain, Concat, FeatureMap, Fourier, Linear, Map, Normalize
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.analytic import Analytic, MapLike, Space, draw_map
+from gramfold.methods.analytic import Analytic, MapLike, Space, counting, draw_map
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
 from gramfold.methods.protocol import ClientData
 from gramfold.moments import Moments
@@ -93,7 +93,7 @@ class PACE(Analytic):
 
     def personalize(self, client: ClientData, broadcast: Streams) -> Head:
         space = broadcast.space
-        rows = space.map(client.train.inputs)
+        rows = space.map(counting(client).inputs)
         return self._head.personalize(client, space, broadcast.refinement, solved(broadcast.pooled), rows)
 
     def global_head(self, broadcast: Streams) -> Head:

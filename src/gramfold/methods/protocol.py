@@ -57,6 +57,8 @@ class Method(ABC):
     """The inputs it supports: "features" (rows of numbers), "images"."""
     has_round_models: ClassVar[bool] = False
     """Whether clients can compute a model after every round, not only after the last."""
+    weighted: ClassVar[bool] = False
+    """Whether it honours weights of samples."""
     threaded: ClassVar[bool] = True
     """Whether an engine may work on several clients at once, a thread each."""
 
@@ -117,6 +119,11 @@ class Method(ABC):
         if kind not in self.input_kinds:
             takes, what = " or ".join(sorted(self.input_kinds)), task.shape or f"{task.inputs} numbers each"
             raise GramfoldError(f"{self.name} takes {takes}; this data holds {kind} ({what}); {INSTEAD[kind]}")
+
+    def check_weights(self, train: Samples) -> None:
+        """Raise where samples have weights and the method would ignore them."""
+        if train.weights is not None and not self.weighted:
+            raise GramfoldError(f"method {self.name!r} knows no sample weights; leave them out, or use an analytic method")
 
     def check_penalties(self, *names: str) -> None:
         """Raise unless these parameters are None or finite and not negative."""

@@ -39,7 +39,7 @@ def check_possible(moments: "Moments") -> None:
         raise GramfoldError("moments must be finite; found NaN or infinity")
     if diagonal is not None and dim and float(diagonal.min()) < 0:
         raise GramfoldError("the gram matrix has a negative diagonal entry")
-    if moments.exact_n < 0 or squares.min(initial=0.0) < 0 or products.buffered > moments.exact_n:
+    if min(moments.exact_n, moments.weight, squares.min(initial=0.0)) < 0 or products.buffered > moments.exact_n:
         raise GramfoldError(f"these cannot be the moments of {moments.exact_n:g} samples")
 
 

@@ -54,6 +54,7 @@ def meta(moments: "Moments") -> dict[str, Any]:
     return {
         "kind": moments.kind, "form": form(n, moments.dim)[0], "n": int(n) if n == int(n) else n, "dim": moments.dim,
         "labels": None if moments.labels is None else list(moments.labels), "fingerprint": moments.fingerprint,
+        **({"extra_weight": moments.extra_weight} if moments.extra_weight else {}),
     }  # fmt: skip
 
 
@@ -87,7 +88,7 @@ def unpack(kind: type["Moments"], packet: Packet, exact_counts: bool) -> "Moment
         cross = np.zeros((rows, len(squares)))
         cross[:, squares != 0] = sent
         moments = kind(dim, len(squares), labels=labels, fingerprint=str(message["fingerprint"]))
-        moments.exact_n, moments.squares = n, squares
+        moments.exact_n, moments.squares, moments.extra_weight = n, squares, _number(message.get("extra_weight", 0.0))
         if expected == "triangle":
             moments.products = Products.of(gram, cross)
         elif rows:

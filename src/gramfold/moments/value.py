@@ -53,6 +53,8 @@ class Moments:
         self.squares: Array = arrays.zeros((outputs,), self.products.like)
         self.exact_n = 0.0
         """n as it was summed: not a whole number where noise was added to it."""
+        self.extra_weight = 0.0
+        """By how much the samples' weights sum to more than n."""
 
     # --- making them ---
 
@@ -71,7 +73,8 @@ class Moments:
 
         `classes` is the number of classes or their labels. The features are promoted to float64 block by block. With weights w
         (n numbers, none negative) these are F'diag(w)F, F'diag(w)Y and sums of w y^2: a weight of 2 is a row twice, but n stays
-        the number of samples. With `copy=False` the arrays may be kept, and must not be written to afterwards.
+        the number of samples; `weight` is their sum. With `copy=False` the arrays may be kept, and must not be written to
+        afterwards.
         """
         labels = None
         if classes is not None:
@@ -89,6 +92,7 @@ class Moments:
             squares = samples.squares(rows, wanted, outputs, None if weights is None else weights[block])
             total.squares = total.squares + squares
             if weights is not None:
+                total.extra_weight += float(weights[block].sum()) - len(rows)
                 rows, wanted = samples.weighted(rows, wanted, outputs, weights[block])
             elif len(rows) < m and copy:  # buffered rows are kept as they are, so they must be nobody else's
                 rows, wanted = arrays.copy(rows), arrays.copy(wanted)
@@ -118,13 +122,15 @@ class Moments:
         return moments
 
     def copy(self) -> "Moments":
-        return self._same_space(self.exact_n, self.squares, self.products.copy())
+        return self._same_space(self.exact_n, self.squares, self.products.copy(), self.extra_weight)
 
-    def _same_space(self, n: float = 0.0, squares: Array = None, products: Products | None = None) -> "Moments":
+    def _same_space(
+        self, n: float = 0.0, squares: Array = None, products: Products | None = None, extra_weight: float = 0.0
+    ) -> "Moments":
         """Other moments of the same features, targets and classes; of no samples where none are given."""
         twin = Moments(self.dim, self.outputs, labels=self.labels, fingerprint=self.fingerprint, like=self.products.like)
         if products is not None:
-            twin.exact_n, twin.squares, twin.products = n, squares, products
+            twin.exact_n, twin.squares, twin.products, twin.extra_weight = n, squares, products, extra_weight
         return twin
 
     # --- reading them ---
@@ -133,6 +139,11 @@ class Moments:
     def n(self) -> int:
         """The number of samples."""
         return round(self.exact_n)
+
+    @property
+    def weight(self) -> float:
+        """The sum of the samples' weights, n where they have none: the n of formulas in which a weight of 2 is a row twice."""
+        return self.n + self.extra_weight
 
     @property
     def gram(self) -> Array:
@@ -170,7 +181,7 @@ class Moments:
         q, r = arrays.qr(rows)
         products = Products(self.dim, self.outputs, self.products.like)
         products.append(r, q.T @ targets)
-        return self._same_space(self.exact_n, self.squares, products), q
+        return self._same_space(self.exact_n, self.squares, products, self.extra_weight), q
 
     def __repr__(self) -> str:
         kind = "targets" if self.labels is None else "classes"
@@ -181,6 +192,7 @@ class Moments:
     def __iadd__(self, other: "Moments") -> "Moments":
         self.require_same_space(other)
         self.exact_n += other.exact_n
+        self.extra_weight += other.extra_weight
         self.squares = self.squares + other.squares
         self.products.add(other.products)
         return self
@@ -205,7 +217,8 @@ class Moments:
         if n == 0:
             return self._same_space()
         arrays.add_to_diagonal(gram, (-diagonal).clip(0.0))
-        return self._same_space(n, squares.clip(0.0), Products.of(gram, self.cross - other.cross))
+        extra = self.extra_weight - other.extra_weight
+        return self._same_space(n, squares.clip(0.0), Products.of(gram, self.cross - other.cross), extra)
 
     def settle(self) -> "Moments":
         """Multiply buffered rows out in place: called once on a finished sum, reading it takes no second gram. Returns itself."""

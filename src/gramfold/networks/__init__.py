@@ -1,6 +1,7 @@
 """The models for gradient training: described by a short string, built where needed. Importing this does not import torch."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from gramfold.networks.description import describe
 from gramfold.numerics import arrays
@@ -17,4 +18,13 @@ def build(description: dict[str, object], device: str = "cpu") -> "Network":
     return built(description, device)
 
 
-__all__ = ["build", "describe"]
+def shapes(description: Mapping[str, Any], most: int) -> dict[str, tuple[int, ...]]:
+    """The shapes of all weights of the network of a description from elsewhere, by name: nothing is allocated, and no more
+    than about `most` of them are looked at."""
+    arrays.require_torch()
+    from gramfold.networks.network import weight_shapes
+
+    return weight_shapes(description, most)
+
+
+__all__ = ["build", "describe", "shapes"]

@@ -125,6 +125,17 @@ def built(description: Mapping[str, Any], device: str) -> Network:
     return known[key]
 
 
+def weight_shapes(description: Mapping[str, Any], most: int) -> dict[str, tuple[int, ...]]:
+    """The shapes of all weights, of a network that is not made."""
+    if description.get("blocks", 0) > most:
+        raise GramfoldError(f"a network of {description['blocks']} blocks has more than {most} weights")
+    shape = description["shape"]
+    with torch.device("meta"):
+        base, width = _base(description)
+        parts = _Parts(base, width, description["classes"], shape[0] if len(shape) == 1 else 0)
+    return {name: tuple(tensor.shape) for name, tensor in parts.state_dict().items() if not name.endswith("num_batches_tracked")}
+
+
 def _base(description: Mapping[str, Any]) -> tuple[nn.Module, int]:
     kind, shape = description["kind"], description["shape"]
     base: nn.Module

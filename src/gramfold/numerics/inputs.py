@@ -114,6 +114,7 @@ def _numbers(found: np.ndarray, whose: str) -> np.ndarray:
     for place, value in np.ndenumerate(found) if found.dtype.kind in "OUS" else ():
         if not _is_number(value):
             sample, column = (*place, 0, 0)[:2]
+            value = getattr(value, "item", lambda value=value: value)()  # a NumPy string as plain text
             raise GramfoldError(
                 f"{whose}: samples must be numbers, but sample {sample} has {value!r} in column {column}; encode that column or "
                 "leave it out"

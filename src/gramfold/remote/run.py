@@ -56,5 +56,5 @@ def record_failure(out: Path, error: GramfoldError) -> str:
     """Write the reason, as one line, to the run's folder, and return it."""
     reason = one_line(str(error), 2000)
     if out.is_dir():
-        wire.write_atomically(out / ERROR, f"{reason}\n".encode())
+        wire.write_atomically(out / ERROR, f"{reason}\n".encode(), public=True)
     return reason

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from gramfold.errors import GramfoldError
 from gramfold.federation import Client, Samples, Task
+from gramfold.federation.npz import read_arrays
 from gramfold.numerics.arrays import to_numpy
 
 LOADER = f"{__name__}:load"
@@ -15,9 +17,10 @@ PARTS = ("X", "y", "X_test", "y_test")
 
 def save(path: Path, client: Client, task: Task) -> None:
     """Write both splits, with the original labels instead of class codes."""
-    arrays = [
-        part for samples in (client.train(), client.test()) for part in (to_numpy(samples.inputs), _with_labels(samples, task))
-    ]
+    train, test = client.train(), client.test()
+    if train.weights is not None:
+        raise GramfoldError(f"client {client.name!r} has sample weights, which a site's file does not hold; run in one process")
+    arrays = [part for samples in (train, test) for part in (to_numpy(samples.inputs), _with_labels(samples, task))]
     named: dict[str, Any] = dict(zip(PARTS, arrays, strict=True))
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez(path, **named)
@@ -25,8 +28,8 @@ def save(path: Path, client: Client, task: Task) -> None:
 
 def load(site: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
     """A site's loader: reads what `save` wrote, from the file named by `samples` in the site's configuration."""
-    with np.load(str(site["samples"]), allow_pickle=False) as file:
-        return tuple(file[part] for part in PARTS)
+    found = read_arrays(Path(str(site["samples"])), PARTS)
+    return tuple(found[part] for part in PARTS)
 
 
 def _with_labels(samples: Samples, task: Task) -> np.ndarray:

@@ -19,7 +19,6 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +29,10 @@ from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
 from gramfold.federation import Client, Samples, Task, load_npz
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
+from gramfold.federation.npz import read_arrays
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.numerics import inputs
-from gramfold.numerics.arrays import Array, is_sparse, to_numpy
+from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.remote import diary
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
 from gramfold.remote.tasks import session_of, task_from_json
@@ -133,6 +133,7 @@ class Site:
         if name in counted and work.memory_of == name:
             return {"upload": name, "counted": True}, {}
         fresh = {} if work.method.rounds == 1 else work.memory
+        work.method.check_weights(train)
         data = ClientData(self.name, train, dict(fresh))
         upload = work.method.local(data, work.broadcast)
         work.remember(name, data.memory)
@@ -241,9 +242,8 @@ class _Work:
 def _upload_id(name: str, session: str, run: str, round_number: int, train: Samples) -> str:
     """Equal for the same samples in the same session, however often they are requested."""
     digest = hashlib.sha256(json.dumps([name, session, run, round_number]).encode())
-    parts = [(part.data, part.indices, part.indptr) if is_sparse(part) else (part,) for part in train]
-    for part in chain.from_iterable(parts):
-        array = np.ascontiguousarray(to_numpy(part))
+    for part in train.buffers():
+        array = np.ascontiguousarray(part)
         digest.update(f"{array.dtype}{array.shape}".encode())
         digest.update(array.data.cast("B") if array.size else b"")
     return digest.hexdigest()[:32]
@@ -262,8 +262,8 @@ def _listed_classes(path: Any) -> list[str] | None:
     """The class names that a data file lists."""
     if not path:
         return None
-    with np.load(str(path), allow_pickle=False) as file:
-        return file["classes"].astype(str).tolist() if "classes" in file.files else None
+    found = read_arrays(Path(str(path)), ("classes",))
+    return found["classes"].astype(str).tolist() if found else None
 
 
 def _from_loader(spec: str, config: Mapping[str, Any]) -> ClientArrays:

@@ -87,7 +87,7 @@ def _comparison_page(result: Mapping[str, Any]) -> str:
     """The page of a run over several seeds."""
     comparison, pages, data = result["comparison"], result["seeds"], result["data"]
     seeds = ", ".join(str(seed) for seed in comparison["seeds"])
-    what = f"{result['partition']['clients']} clients, cut by {result['partition']['kind']}, seeds {seeds}"
+    what = f"{result['partition']['clients']} clients, partitioned by {result['partition']['kind']}, seeds {seeds}"
     shown = papers.columns_of(comparison)
     rows = [("", _cells(row)) for row in papers.cells(comparison)[1]]
     methods = averaged(pages)

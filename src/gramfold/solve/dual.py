@@ -2,7 +2,8 @@
 
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.solve.ridge import factorise
+from gramfold.solve.leave_one_out import LIMIT, Kernel, left_out_residuals, leverages
+from gramfold.solve.ridge import Cholesky, factorise
 
 
 def ridge_from_rows(rows: Array, targets: Array, penalty: float) -> Array:
@@ -16,20 +17,27 @@ def ridge_from_rows(rows: Array, targets: Array, penalty: float) -> Array:
     return factorise(arrays.gram(rows), penalty).solve(rows.T @ targets)
 
 
-def mean_squared_length(rows: Array) -> float:
-    """The natural unit of a penalty; one where all rows are zero."""
-    return float(arrays.row_squares(rows).sum()) / max(len(rows), 1) or 1.0
+def mean_squared_length(rows: Array, roots: Array | None = None) -> float:
+    """The natural unit of a penalty; one where all rows are zero. `roots`: as in `ridge_with_left_out`."""
+    count = max(len(rows), 1) if roots is None else float((roots**2).sum())
+    return float(arrays.row_squares(rows).sum()) / count or 1.0
 
 
-def ridge_with_left_out(rows: Array, targets: Array, penalty: float) -> tuple[Array, Array]:
-    """Ridge weights, and the leave-one-out fit: what ridge on the other rows predicts for each. One factorisation gives both."""
+def ridge_with_left_out(rows: Array, targets: Array, penalty: float, roots: Array | None = None) -> tuple[Array, Array]:
+    """Ridge weights, and the leave-one-out fit: what ridge on the other rows predicts for each. One factorisation gives both.
+
+    `roots`: the square roots of the rows' weights (n x 1), by which rows and targets have been multiplied already.
+    """
     n, m = rows.shape
-    if n < m:
-        factor = factorise(arrays.outer_gram(rows), penalty)
-        solved = factor.solve(targets)
-        # the left-out residual is a_i / [(K + p I)^-1]_ii, and that diagonal is the squared length of T^-1's columns
-        return rows.T @ solved, targets - solved / factor.inverse_diagonal()[:, None]
-    factor = factorise(arrays.gram(rows), penalty)
-    weights = factor.solve(rows.T @ targets)
-    leverage = (factor.solve_lower(rows.T) ** 2).sum(0)
-    return weights, targets - (targets - rows @ weights) / (1.0 - leverage)[:, None]
+    factor = factorise(arrays.outer_gram(rows) if n < m else arrays.gram(rows), penalty)
+    solved = factor.solve(targets if n < m else rows.T @ targets)
+    weights = rows.T @ solved if n < m else solved
+    if not isinstance(factor, Cholesky) or penalty < LIMIT * mean_squared_length(rows, roots):  # the left-out fit is a limit
+        residuals = Kernel.of(rows).left_out_residuals(targets, penalty)
+    elif n < m:
+        # a_i / [(K + p I)^-1]_ii, and that diagonal is the squared length of T^-1's columns
+        residuals = solved / factor.inverse_diagonal()[:, None]
+    else:
+        residuals = left_out_residuals(targets - rows @ weights, leverages(factor, rows).clip(max=1.0 - LIMIT))
+    fit = targets - residuals
+    return weights, fit if roots is None else fit / roots

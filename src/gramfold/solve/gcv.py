@@ -16,7 +16,7 @@ MAX_FREEDOM = 0.5
 """The maximum degrees of freedom per sample."""
 
 
-def gcv_scores(spectrum: Spectrum, cross: Array, target_squares: float, n: int, penalties: np.ndarray) -> np.ndarray:
+def gcv_scores(spectrum: Spectrum, cross: Array, target_squares: float, n: float, penalties: np.ndarray) -> np.ndarray:
     """n RSS / (n - df)^2 for each penalty, from one eigendecomposition of the gram.
 
     With c = U'cross: RSS = (what the features cannot reach) + sum c^2/e (b/(e+b))^2 and n - df = n - rank + sum b/(e+b): sums of
@@ -31,7 +31,7 @@ def gcv_scores(spectrum: Spectrum, cross: Array, target_squares: float, n: int, 
     return np.array([n * (missed + (reached * share**2).sum()) / max(beyond + share.sum(), 1e-300) ** 2 for share in shares])
 
 
-def gcv_score(gram: Array, cross: Array, target_squares: float, n: int, penalty: float) -> tuple[float, float]:
+def gcv_score(gram: Array, cross: Array, target_squares: float, n: float, penalty: float) -> tuple[float, float]:
     """The same for one penalty, from a Cholesky factorisation, and df / n; infinite where there is no factorisation.
 
     With (S + b I) W = M: RSS = |Y|^2 - <W, M> - b |W|^2 and df = m - b trace((S + b I)^-1).
@@ -46,12 +46,12 @@ def gcv_score(gram: Array, cross: Array, target_squares: float, n: int, penalty:
     return n * max(rss, 0.0) / max(n - freedom, 1e-9 * n) ** 2, freedom / max(n, 1)
 
 
-def mean_squared_row(gram: Array, n: int) -> float:
+def mean_squared_row(gram: Array, n: float) -> float:
     """The mean squared length of a feature vector; one where all are zero."""
     return float(gram.diagonal().sum()) / max(n, 1) or 1.0
 
 
-def choose_penalty(gram: Array, cross: Array, target_squares: float, n: int) -> float:
+def choose_penalty(gram: Array, cross: Array, target_squares: float, n: float) -> float:
     """The penalty of least GCV on the grid, by descent: some eight factorisations, far cheaper than an eigendecomposition.
 
     Fits with more than MAX_FREEDOM degrees of freedom per sample are passed over: near interpolation GCV is 0/0.

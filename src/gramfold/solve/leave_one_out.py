@@ -6,13 +6,16 @@ from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.ridge import Factor
 
+LIMIT = 1e-12
+"""A penalty that stands for none, in units of the rows' mean squared length."""
+
 
 def leverages(factor: Factor, rows: Array) -> Array:
     """h_i = f_i'A^-1 f_i for every row."""
     return (factor.solve_lower(rows.T) ** 2).sum(0)
 
 
-def mean_leverage(factor: Factor, penalty: float, n: int) -> float:
+def mean_leverage(factor: Factor, penalty: float, n: float) -> float:
     """The mean of h_i over the n rows that A = gram + penalty I was made of: df / n, with df = m - penalty trace(A^-1)."""
     return (factor.size - penalty * float(factor.inverse_diagonal().sum())) / max(n, 1)
 
@@ -26,26 +29,29 @@ def left_out_residuals(residuals: Array, leverage: Array) -> Array:
 class Kernel:
     """K = rows rows' by its eigendecomposition K = U diag(e) U', so that every penalty costs only products.
 
-    U has min(n, m) columns; on the complement K is zero.
+    U has min(n, m) columns; on the complement K is zero. Where samples have weights, `roots` are the square roots of these
+    (n x 1), by which the rows have been multiplied already. What is left out is then a sample with all its weight.
     """
 
     values: Array
     vectors: Array
+    roots: Array | None = None
 
     @classmethod
-    def of(cls, rows: Array) -> "Kernel":
+    def of(cls, rows: Array, roots: Array | None = None) -> "Kernel":
         n, m = rows.shape
         if n <= m:
             values, vectors = arrays.eigh(arrays.outer_gram(rows))
-            return cls(values * (values > 0), vectors)
+            return cls(values * (values > 0), vectors, roots)
         values, right = arrays.eigh(arrays.gram(rows))
         real = values > 1e-13 * abs(values).max()
-        return cls(values[real], (rows @ right[:, real]) / values[real] ** 0.5)
+        return cls(values[real], (rows @ right[:, real]) / values[real] ** 0.5, roots)
 
     @property
     def mean_diagonal(self) -> float:
-        """The mean of K's diagonal: the natural unit of a penalty. One where K is zero."""
-        return float(self.values.sum()) / max(self.vectors.shape[0], 1) or 1.0
+        """The mean squared length of a row: the natural unit of a penalty. One where K is zero."""
+        count = max(self.vectors.shape[0], 1) if self.roots is None else float((self.roots**2).sum())
+        return float(self.values.sum()) / count or 1.0
 
     def apply(self, weights: Array, on_zero: float, targets: Array) -> Array:
         """f(K) targets, where `weights` is f at the eigenvalues and `on_zero` is f(0)."""
@@ -65,6 +71,9 @@ class Kernel:
 
         With a = (K + p I)^-1 Y this is a_i / [(K + p I)^-1]_ii.
         """
-        penalty = max(penalty, 1e-12 * self.mean_diagonal)  # without any, the left-out fit is a limit
+        penalty = max(penalty, LIMIT * self.mean_diagonal)  # without any, the left-out fit is a limit
         weights = 1.0 / (self.values + penalty)
-        return self.apply(weights, 1.0 / penalty, targets) / self.diagonal(weights, 1.0 / penalty)[:, None]
+        on_zero = 1.0 / penalty
+        solved = self.apply(weights, on_zero, targets if self.roots is None else self.roots * targets)
+        left_out = solved / self.diagonal(weights, on_zero)[:, None]
+        return left_out if self.roots is None else left_out / self.roots

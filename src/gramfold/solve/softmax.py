@@ -8,25 +8,32 @@ MIN_GAIN = 1e-5
 
 
 def fit_weights(
-    evidence: np.ndarray, offset: np.ndarray, codes: np.ndarray, start: np.ndarray, precision: np.ndarray
+    evidence: np.ndarray,
+    offset: np.ndarray,
+    codes: np.ndarray,
+    start: np.ndarray,
+    precision: np.ndarray,
+    counts: np.ndarray | None = None,
 ) -> np.ndarray:
     """The weights (k) of greatest likelihood of `codes` (n), with a Gaussian prior around `start`.
 
     `evidence` is k x n x C, `offset` has C entries, `precision` is the prior's, in samples per unit squared.
+    `counts` says how often each sample counts; None: once.
     """
-    n = len(codes)
-    samples, k = np.arange(n), len(start)
+    rows, n = len(codes), len(codes) if counts is None else float(counts.sum())
+    shares = np.full(rows, 1.0 / n) if counts is None else counts / n
+    samples, k = np.arange(rows), len(start)
     flat = evidence.reshape(k, -1)
     right = evidence[:, samples, codes]
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        logits = (weights @ flat).reshape(n, -1)
+        logits = (weights @ flat).reshape(rows, -1)
         logits += offset
         logits -= logits.max(1, keepdims=True)
         chosen = logits[samples, codes]
         np.exp(logits, out=logits)
         total = logits.sum(1, keepdims=True)
-        nll = float((np.log(total[:, 0]) - chosen).mean())
+        nll = float(shares @ (np.log(total[:, 0]) - chosen))
         logits /= total
         away = weights - start
         return nll + 0.5 / n * float(away @ (precision * away)), logits
@@ -36,8 +43,9 @@ def fit_weights(
     for _ in range(STEPS):
         weighted = evidence * probabilities
         mean = weighted.sum(2)
-        gradient = (mean - right).mean(1) + precision * (weights - start) / n
-        hessian = (weighted.reshape(k, -1) @ flat.T - mean @ mean.T + np.diag(precision)) / n
+        gradient = (mean - right) @ shares + precision * (weights - start) / n
+        weighted *= shares[:, None]
+        hessian = weighted.reshape(k, -1) @ flat.T - (mean * shares) @ mean.T + np.diag(precision) / n
         step = np.linalg.solve(hessian, gradient)
         size = 1.0
         proposed, after = loss(weights - step)

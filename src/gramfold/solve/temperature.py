@@ -11,47 +11,60 @@ from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 
 STEPS = 50
+START = 2.0
+"""The first guess of 1/T, in units of the scores' spread."""
+CLOSE = 1e-6
+"""A relative step that is the last: Newton's error is of the order of its square."""
 DRAWS = 4096
 """How many scores are drawn where only their moments are known."""
 FLATTEST = 1e-3
 """The least 1/T, in units of the scores' spread: scores that were wrong more often than chance say nothing, not the opposite."""
 
 
-def fit_temperature(scores: Array, codes: Array, offset: np.ndarray | float = 0.0, doubt: float = 1.0) -> float:
+def fit_temperature(
+    scores: Array, codes: Array, offset: np.ndarray | float = 0.0, doubt: float = 1.0, counts: np.ndarray | None = None
+) -> float:
     """T of greatest likelihood of the classes `codes` (n) given left-out `scores` (n x C) and an offset per class.
+
+    `counts` says how often each sample counts; None: once.
 
     With the samples counts a doubt: as many more, of each class alike. So a client all of whose samples are right is as sure as
     Laplace's rule of succession allows, and no surer; it does not matter in what unit scores are.
     """
     scores, codes = arrays.to_numpy(scores), arrays.to_numpy(codes)
-    n, classes = scores.shape
+    rows, classes = scores.shape
+    often = np.ones((rows, 1)) if counts is None else counts[:, None]
+    n = float(often.sum())
     prior = np.broadcast_to(offset, classes)
     running = np.isfinite(prior)
     scores = np.where(running, scores - scores[:, running].mean(1, keepdims=True), 0.0)
-    spread = float(np.sqrt((scores**2).sum() / max(n * running.sum(), 1)))
-    if not n or not spread > 0.0:
+    spread = float(np.sqrt((often * scores**2).sum() / (n * running.sum()))) if n > 0 else 0.0
+    if not spread > 0.0:
         return 1.0
     scores = scores / spread
-    targets = np.full((n, classes), doubt / (n + doubt)) * running / running.sum()
-    targets[np.arange(n), codes] += n / (n + doubt)
-    sharpness, wanted = FLATTEST, float((targets * scores).sum())
-    low, high = FLATTEST, np.inf
+    targets = np.full((rows, classes), doubt / (n + doubt)) * running / running.sum()
+    targets[np.arange(rows), codes] += n / (n + doubt)
+    sharpness, wanted = START, float((often * targets * scores).sum())
+    low, high = 0.0, np.inf
     for _ in range(STEPS):
-        logits = sharpness * scores + prior
-        probabilities = np.exp(logits - logits.max(1, keepdims=True))
+        probabilities = sharpness * scores
+        probabilities += prior
+        probabilities -= probabilities.max(1, keepdims=True)
+        np.exp(probabilities, out=probabilities)
         probabilities /= probabilities.sum(1, keepdims=True)
-        mean = (probabilities * scores).sum(1)
-        slope = float(mean.sum()) - wanted
+        mean = np.einsum("ij,ij->i", probabilities, scores)
+        slope = float(often[:, 0] @ mean) - wanted
         low, high = (sharpness, high) if slope < 0 else (low, sharpness)
         if high == FLATTEST:  # no sharpness at all would be best
             break
-        curvature = float((probabilities * scores**2).sum() - (mean**2).sum())
+        curvature = float(often[:, 0] @ (np.einsum("ij,ij,ij->i", probabilities, scores, scores) - mean**2))
         step = sharpness - slope / curvature if curvature > 0 else np.inf
         if not low < step < high:  # outside what is known to hold the optimum
             step = 2 * low if np.isinf(high) else (low + high) / 2
-        if abs(step - sharpness) <= 1e-9 * sharpness:
+        step = max(step, FLATTEST)
+        moved, sharpness = abs(step - sharpness), step
+        if moved <= CLOSE * sharpness:
             break
-        sharpness = step
     return spread / sharpness
 
 

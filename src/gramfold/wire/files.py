@@ -1,22 +1,51 @@
-"""Files that are written all or nothing."""
+"""Files that are written all or nothing, and that nobody else reads."""
 
 import hashlib
 import os
+import re
+import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from gramfold.errors import GramfoldError
 
+_TEMPORARY = re.compile(r"\.gramfold-[0-9a-f]{32}\.tmp")
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
-def write_atomically(path: Path, *pieces: bytes | memoryview) -> None:
-    """Write under a temporary name, then rename: nobody ever sees half a file."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+def write_atomically(path: Path, *pieces: bytes | memoryview, public: bool = False) -> None:
+    """Write under a temporary name, then rename: nobody ever sees half a file, not even after a power cut.
+
+    The temporary name cannot be guessed, so nothing can lie in wait under it. Only the owner can read the file; one that is
+    `public`, a page for people, is as readable as their umask says.
+    """
+    temporary = path.with_name(f".gramfold-{secrets.token_hex(16)}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with os.fdopen(os.open(temporary, _FLAGS, 0o666 if public else 0o600), "wb") as file:
             file.writelines(pieces)
+            file.flush()
+            os.fsync(file.fileno())
         temporary.replace(path)
+        sync_folder(path.parent)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise GramfoldError(f"cannot write {path}: {error.strerror}") from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Make what was renamed or removed in a folder last; some file systems know no such thing."""
+    with suppress(OSError):
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether it is what a write of ours that was killed has left."""
+    return _TEMPORARY.fullmatch(path.name) is not None
 
 
 def read(path: Path) -> bytes:

@@ -2,15 +2,16 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.wire.triangle import lower_size, pack_lower, unpack_lower
 
@@ -22,8 +23,12 @@ _DTYPES = {
 _LAYOUT = list(_DTYPES.values())
 
 
-FORMAT = 2
-"""What packets and files are written as. Those of gramfold's first days name no format: that is 1."""
+FORMAT = 3
+"""What packets and files are written as. Those of gramfold's first days name no format: that is 1; 2 had no checksum."""
+_CHECKSUM = "sha256"
+_PREFIX = f'{{"__metadata__":{{"{_CHECKSUM}":"'.encode()
+_AT = slice(8 + len(_PREFIX), 8 + len(_PREFIX) + hashlib.sha256().digest_size * 2)
+"""Where the checksum of all other bytes stands: first in the header, so that it is found without reading anything."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Packet:
     def _metadata(self) -> dict[str, str]:
         lists = {"triangular": self.triangular - self.known, "known": self.known}
         named = {key: ",".join(sorted(names)) for key, names in lists.items()}
-        return {"format": str(FORMAT), "meta": json.dumps(dict(self.meta)), **named}
+        return {_CHECKSUM: "0" * (_AT.stop - _AT.start), "format": str(FORMAT), "meta": json.dumps(dict(self.meta)), **named}
 
     def to_bytes(self) -> bytes:
         """The same bytes for the same packet, always."""
@@ -65,9 +70,13 @@ class Packet:
         header, _ = _layout(self._shapes(), self._metadata())
         text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
         text += b" " * (-len(text) % 8)
-        yield len(text).to_bytes(8, "little") + text
+        beginning = len(text).to_bytes(8, "little") + text
         del header["__metadata__"]
-        for name in header:
+        yield _sealed(beginning, self._contents(header))
+        yield from self._contents(header)
+
+    def _contents(self, names: Iterable[str]) -> Iterator[bytes | memoryview]:
+        for name in names:
             array = self.arrays[name]
             packed = pack_lower(array) if name in self.triangular else np.ascontiguousarray(to_numpy(array))
             yield packed.reshape(-1).view(np.uint8).data if packed.size else b""
@@ -93,20 +102,38 @@ class Packet:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Packet":
+        """The packet in these bytes; a single one of them that is not as it was written is noticed."""
         try:
-            arrays = load(data)
-            header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-            metadata = header["__metadata__"]
+            size = int.from_bytes(data[:8], "little")
+            if size > len(data) - 8:
+                raise ValueError("it is cut off")
+            metadata = json.loads(data[8 : 8 + size])["__metadata__"]
             _require_format(int(metadata["format"]) if "format" in metadata or "meta" not in metadata else 1)
+            if data[8 : _AT.start] != _PREFIX or data[_AT] != _checksum((data[: _AT.start], memoryview(data)[_AT.stop :])):
+                raise ValueError("the checksum in it is not that of its content")
+            arrays = load(data)
             triangular, known = (frozenset(filter(None, metadata[key].split(","))) for key in ("triangular", "known"))
             meta = json.loads(metadata["meta"])
             if not isinstance(meta, dict):
                 raise ValueError("its metadata is no object")
             for name in triangular:
                 arrays[name] = unpack_lower(arrays[name])
-        except (SafetensorError, KeyError, ValueError) as error:
-            raise GramfoldError(f"not a gramfold message: {error}") from None
+        except (SafetensorError, *MALFORMED) as error:
+            raise GramfoldError(f"not a gramfold message, or a damaged file: {error}") from None
         return cls(arrays, meta, triangular, known)
+
+
+def _checksum(pieces: Iterable[bytes | memoryview]) -> bytes:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return digest.hexdigest().encode()
+
+
+def _sealed(beginning: bytes, contents: Iterable[bytes | memoryview]) -> bytes:
+    """The beginning of a packet, with the checksum of all that is not the checksum."""
+    checksum = _checksum(chain((beginning[: _AT.start], beginning[_AT.stop :]), contents))
+    return beginning[: _AT.start] + checksum + beginning[_AT.stop :]
 
 
 def _require_format(found: int) -> None:

@@ -129,7 +129,7 @@ def test_a_feature_map_travels_as_its_description(sites, federation):
     [
         ({"method": "fedavg", "parameters": "{}"}, "tune lr by trial"),
         ({"method": "nothing"}, "unknown method"),
-        ({"parameters": "[]"}, "no JSON object"),
+        ({"parameters": "[]"}, "not a JSON object"),
         ({"parameters": "{"}, "cannot read the run's configuration"),
         ({"parameters": '{"beta": "much"}'}, "beta must be a number"),
         ({"minimum-sites": 0}, "minimum-sites"),

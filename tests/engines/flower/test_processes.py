@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -95,3 +96,34 @@ def test_known_errors_become_advice():
     assert "ca.crt" in diagnosis("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed")
     assert "choose another" in diagnosis("[Errno 98] error while attempting to bind: address already in use")
     assert "cannot reach the server" in diagnosis("WARNING :   Connection attempt failed, retrying in 2 seconds")
+
+
+PARENT = """
+import sys, time
+from pathlib import Path
+from gramfold.deploy.processes import Process
+folder = Path(sys.argv[1])
+process = Process(["sleep", "600"], folder / "log", {"PATH": "/usr/bin:/bin"}, folder)
+print(process.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks into /proc")
+def test_a_process_does_not_outlive_a_parent_that_is_killed(tmp_path):
+    """A SuperLink was left running with its control port open."""
+    with subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)], stdout=subprocess.PIPE, text=True) as parent:
+        child = int(parent.stdout.readline())
+        assert not ended(child)
+        parent.kill()
+        parent.wait()
+    deadline = time.monotonic() + 20
+    while not ended(child):
+        assert time.monotonic() < deadline, "it is still running"
+        time.sleep(0.05)
+
+
+def test_a_process_that_was_stopped_leaves_no_guard(tmp_path):
+    process = Process(["sleep", "600"], tmp_path / "log", {"PATH": "/usr/bin:/bin"}, tmp_path)
+    process.stop()
+    assert process._guard.returncode is not None

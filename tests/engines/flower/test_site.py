@@ -82,13 +82,14 @@ def test_a_message_cannot_say_where_the_data_lies(sites, tmp_path):
     assert not (tmp_path / "evil").exists()
 
 
-def test_a_method_with_a_path_for_a_name_writes_nothing(sites, tmp_path):
+def test_a_method_with_a_path_for_a_name_writes_nothing_but_the_refusal(sites, tmp_path):
     header = {
         "gramfold": __version__, "method": "../../evil", "parameters": {}, "task": task_to_json(sites.federation.task), "run": "",
     }  # fmt: skip
     answer = Site(sites.config["1"]).answer("local", lambda: Message(header, {"broadcast": Packet()}))
     assert "unknown method" in answer.header["error"]
-    assert not (tmp_path / "state").exists()
+    written = [path.relative_to(tmp_path / "state") for path in (tmp_path / "state").rglob("*") if path.is_file()]
+    assert list(map(str, written)) == ["1/sent.jsonl"]  # the site's own note of the refusal
 
 
 def test_a_site_may_have_one_class_and_nothing_to_test_on(sites):

@@ -32,7 +32,7 @@ def test_fedavg_averages_by_samples(federation):
     uploads = method.local_many(clients, method.begin(federation.task))
     n = np.array([client.train.n for client in clients])
     models = np.stack([np.asarray(u["model/head.weight"]) / k for u, k in zip(uploads, n, strict=True)])
-    np.testing.assert_allclose(np.asarray(after["model/head.weight"]), np.tensordot(n / n.sum(), models, 1), atol=1e-6)
+    np.testing.assert_allclose(np.asarray(after.model["head.weight"]), np.tensordot(n / n.sum(), models, 1), atol=1e-6)
 
 
 def test_one_epoch_of_full_batches_is_one_step_of_pooled_gradient_descent(federation):
@@ -44,7 +44,7 @@ def test_one_epoch_of_full_batches_is_one_step_of_pooled_gradient_descent(federa
     y = torch.cat([torch.as_tensor(c.train.targets) for c in clients])
     W = torch.zeros(4, 8, requires_grad=True)
     (gradient,) = torch.autograd.grad(cross_entropy(X @ W.T, y), [W])
-    np.testing.assert_allclose(np.asarray(after["model/head.weight"]), -0.1 * gradient.numpy(), atol=1e-6)
+    np.testing.assert_allclose(np.asarray(after.model["head.weight"]), -0.1 * gradient.numpy(), atol=1e-6)
 
 
 def test_fedprox_without_its_term_is_fedavg_and_with_a_strong_one_stays_put(federation):

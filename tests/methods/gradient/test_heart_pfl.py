@@ -250,5 +250,5 @@ def test_a_proxy_that_does_not_fit_is_refused(pictures, tmp_path):
 
 
 def test_features_are_refused(federation):
-    with pytest.raises(gf.GramfoldError, match="on images"):
+    with pytest.raises(gf.GramfoldError, match="heart-pfl takes images; this data holds features"):
         gf.run(SMALL, federation)

@@ -55,7 +55,7 @@ def test_checkpoints_are_written_while_a_run_goes_on(federation, tmp_path, monke
     monkeypatch.setattr("gramfold.engines.inprocess.SAVE_EVERY_SECONDS", 0.0)
     saved = []
     original = checkpoints.Checkpoint.save
-    monkeypatch.setattr(checkpoints.Checkpoint, "save", lambda self, state: (saved.append(state.round), original(self, state)))
+    monkeypatch.setattr(checkpoints.Checkpoint, "save", lambda self, run: (saved.append(run.state.round), original(self, run)))
     gf.run(quick(gf.FedAvg), federation, checkpoint=tmp_path)
     assert saved == [1, 2, 3, 4, 4]
 
@@ -81,7 +81,7 @@ def test_analytic_methods_survive_a_checkpoint_folder(method, federation, tmp_pa
 def test_a_resumed_run_keeps_what_was_chosen(federation, tmp_path, monkeypatch):
     method = gf.FedAvg(rounds=3, epochs=1, sweep_rounds=2)
     first = gf.run(method, federation, checkpoint=tmp_path)
-    monkeypatch.setattr(gf.FedAvg, "tuned", lambda *_: pytest.fail("swept again"))
+    monkeypatch.setattr(gf.FedAvg, "tune", lambda *_: pytest.fail("swept again"))
     again = gf.run(method, federation, checkpoint=tmp_path)
     assert again.chosen == first.chosen
     assert again.mean_accuracy == first.mean_accuracy

@@ -9,8 +9,9 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.features import Map
+from gramfold.federation import Samples
 from gramfold.heads import Evidence, Head, Stream, softmax
-from gramfold.methods.analytic import Space, solve_pooled
+from gramfold.methods.analytic import Space, counting, root_weights, scaled, solve_pooled
 from gramfold.methods.parts.refinement import left_out_blends
 from gramfold.methods.parts.selection import choose
 from gramfold.methods.protocol import ClientData
@@ -97,7 +98,7 @@ class PaceHead:
         discriminant = counts = None
         if total.labels is not None:
             counts = total.counts
-            spread = mean_leverage(factor, beta, total.n)
+            spread = mean_leverage(factor, beta, total.weight)
             discriminant = Discriminant.from_moments(weights, total.cross, beta, counts, spread)
         leverage: Factor | Sketch = factor
         if self.regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
@@ -129,35 +130,41 @@ class PaceHead:
         return moments
 
     def personalize(self, client: ClientData, space: Space, psi: Map, pooled: Pooled, rows: Array) -> Head:
-        """The client's own head. `rows` are its samples' features; `psi` is the map of the refinement stream."""
-        targets = space.targets(client.train, rows)
+        """The client's own head. `rows` are the features of its samples that count; `psi` is the map of the refinement stream."""
+        train = counting(client)
+        targets, roots = space.targets(train, rows), root_weights(train, rows)
         scores = rows @ pooled.weights
-        if client.contributed:
-            scores = targets - left_out_residuals(targets - scores, _leverages(rows, client, pooled.leverage))
-        refined = rows if psi.fingerprint == space.map.fingerprint else psi(client.train.inputs)
+        if client.contributed:  # a sample is left out with all its weight w: its leverage is w h
+            leverage = _leverages(scaled(rows, roots), client, pooled.leverage)
+            scores = targets - left_out_residuals(targets - scores, leverage)
+        refined = scaled(rows if psi.fingerprint == space.map.fingerprint else psi(train.inputs), roots)
         if pooled.discriminant is None:
-            return self._regressor(space, psi, pooled, scores, targets, refined)
+            return self._regressor(space, psi, pooled, scores, targets, refined, train, roots)
 
         evidence = np.stack([arrays.to_numpy(part) for part in pooled.discriminant.evidence(scores)])
-        codes, counts = arrays.to_numpy(client.train.targets), arrays.to_numpy(targets).sum(0)
+        codes, once = arrays.to_numpy(train.targets), train.weights if train.weights is not None else np.ones(train.n)
+        counts = once @ arrays.to_numpy(targets)
         prior = _log_prior(counts)
         start, precision = _weights_prior(len(prior))
         given = None if self.weights is None else np.array(self.weights)
-        pair = given[:2] if given is not None else fit_weights(evidence, prior, codes, start[:2], precision[:2])
+        pair = given[:2] if given is not None else fit_weights(evidence, prior, codes, start[:2], precision[:2], train.weights)
         unexplained = arrays.to_numpy(targets) - softmax(np.tensordot(pair, evidence, 1) + prior)
-        refinement, fit = ridge_with_left_out(refined, arrays.like(unexplained, refined), GAMMA * mean_squared_length(refined))
+        penalty = GAMMA * mean_squared_length(refined, roots)
+        refinement, fit = ridge_with_left_out(refined, scaled(arrays.like(unexplained, refined), roots), penalty, roots)
         evidence = np.concatenate([evidence, arrays.to_numpy(fit)[None]])
-        three = given if given is not None else fit_weights(evidence, prior, codes, np.append(pair, start[2]), precision)
+        start = np.append(pair, start[2])
+        three = given if given is not None else fit_weights(evidence, prior, codes, start, precision, train.weights)
         left_out = np.tensordot(three, evidence, 1) + prior
         # two estimates: for new samples in the same class shares, and for new samples whose classes are a fresh draw as well, in
         # which case a sample must not count towards its own class
         redrawn = left_out.copy()
-        redrawn[np.arange(len(codes)), codes] += (_log_prior(np.maximum(counts - 1, 0)) - prior)[codes]
+        others = np.log(np.maximum(counts[codes] - once, 0) + 1.0 / len(prior))
+        redrawn[np.arange(len(codes)), codes] += others - prior[codes]
         chosen = {
             **pooled.chosen,
             "cosine": float(three[0]), "gaussian": float(three[1]), "refinement": float(three[2]),
-            "leave_one_out_accuracy": float((left_out.argmax(1) == codes).mean()),
-            "leave_one_out_accuracy_redrawn": float((redrawn.argmax(1) == codes).mean()),
+            "leave_one_out_accuracy": float(np.average(left_out.argmax(1) == codes, weights=once)),
+            "leave_one_out_accuracy_redrawn": float(np.average(redrawn.argmax(1) == codes, weights=once)),
         }  # fmt: skip
         stream = Stream(psi, refinement, float(three[2]))
         return self._classifier(space, pooled, pooled.discriminant, three, prior, [stream], chosen)
@@ -183,11 +190,21 @@ class PaceHead:
             chosen=chosen,
         )
 
-    def _regressor(self, space: Space, psi: Map, pooled: Pooled, scores: Array, targets: Array, refined: Array) -> Head:
+    def _regressor(
+        self,
+        space: Space,
+        psi: Map,
+        pooled: Pooled,
+        scores: Array,
+        targets: Array,
+        refined: Array,
+        train: Samples,
+        roots: Array | None,
+    ) -> Head:
         """Without classes there is no prior and no discriminant: the refinement is ridge on the left-out residuals."""
-        candidates = left_out_blends(Kernel.of(refined), targets - scores, scores)
-        chosen = {**pooled.chosen, **choose(candidates, targets, classification=False)}
-        personal = ridge_from_rows(refined, targets - scores, chosen["gamma"])
+        candidates = left_out_blends(Kernel.of(refined, roots), targets - scores, scores)
+        chosen = {**pooled.chosen, **choose(candidates, targets, False, train.weights)}
+        personal = ridge_from_rows(refined, scaled(targets - scores, roots), chosen["gamma"])
         streams = [Stream(space.map, pooled.weights), Stream(psi, personal, chosen["lam"])]
         return Head(streams, None, method=self.method, chosen=chosen)
 

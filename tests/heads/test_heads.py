@@ -1,5 +1,9 @@
 """A head predicts, is a file, and trusts no file."""
 
+import resource
+from contextlib import contextmanager
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -7,9 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramfold as gf
-from gramfold import features
+from gramfold import features, networks
 from gramfold.heads import Stream, softmax
-from gramfold.wire import Packet
+from gramfold.heads.torch_head import TorchHead
+from gramfold.wire import FORMAT, Packet
+
+
+@contextmanager
+def limited_memory(more: int):
+    """Whatever takes this much more address space than there is now fails."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + more, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
 
 LINEAR, RELU = (
     features.draw(features.parse(text), 3, seed=1, name=name) for text, name in (("bias+linear", "a"), ("relu:7", "b"))
@@ -159,9 +177,9 @@ def test_a_tampered_file_is_refused(tmp_path, what):
 
 def test_a_head_of_a_newer_gramfold_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as newer:
-        newer.setattr("gramfold.wire.packet.FORMAT", 3)
+        newer.setattr("gramfold.wire.packet.FORMAT", FORMAT + 1)
         head().save(tmp_path / "x")
-    with pytest.raises(gf.GramfoldError, match=r"written by a newer gramfold \(format 3, this reads 2\); upgrade"):
+    with pytest.raises(gf.GramfoldError, match=rf"newer gramfold \(format {FORMAT + 1}, this reads {FORMAT}\); upgrade"):
         gf.load_head(tmp_path / "x")
 
 
@@ -176,3 +194,59 @@ def test_what_is_no_head_is_refused(tmp_path):
         (tmp_path / "cut").write_bytes(data[:size])
         with pytest.raises(gf.GramfoldError, match="not a gramfold message"):
             gf.load_head(tmp_path / "cut")
+
+
+# --- files that promise more than they hold ---
+
+HUGE = {
+    "a wide map": {"kind": "fourier", "dim": 10**7, "scale": 1.0},
+    "a map that is wide within": {"kind": "chain", "parts": [{"kind": "fourier", "dim": 10**9}, {"kind": "fourier", "dim": 7}]},
+    "two wide maps in a row": {"kind": "chain", "parts": [*[{"kind": "fourier", "dim": 40_000}] * 3, {"kind": "bias"}]},
+}
+
+
+@pytest.mark.parametrize("what", HUGE)
+def test_a_small_file_takes_little_to_refuse(tmp_path, what):
+    """300 bytes took 11.7 GB and 50 s: the map was drawn before its weights were looked at."""
+    packet = head().pack()
+    (tmp_path / "x").write_bytes(Packet(packet.arrays, {**packet.meta, **drawn(map=HUGE[what])}).to_bytes())
+    with limited_memory(2**30), pytest.raises(gf.GramfoldError):
+        gf.load_head(tmp_path / "x")
+
+
+def test_a_map_is_drawn_when_there_are_rows_for_it():
+    with limited_memory(2**30):
+        made = features.draw(features.parse("relu:7"), 10**9, seed=77)
+        with pytest.raises(gf.GramfoldError, match="expected rows"):
+            made(X)
+
+
+def torch_packet(**changes) -> Packet:
+    network = networks.describe("mlp:4", (3,), 3, seed=0)
+    state = networks.build(network).full_state({})
+    packet = TorchHead(labels=LABELS, method="fedavg", network=network, state=state).pack()
+    return Packet(packet.arrays, {**packet.meta, "network": {**packet.meta["network"], **changes}})
+
+
+@pytest.mark.parametrize("changes", [
+    {"width": 10**9}, {"width": 10**30}, {"width": -1}, {"width": "4"}, {"classes": 10**9}, {"shape": [10**9]}, {"shape": 3},
+    {"shape": []}, {"kind": "resnet", "blocks": 10**9, "shape": [8, 8, 3], "stem": "small", "adapters": True},
+    {"kind": "hologram"}, {"projector": 10**9}, {"seed": None}, {"seed": "x"}, {"kind": None},
+])  # fmt: skip
+def test_a_network_is_made_once_its_weights_are_there(tmp_path, changes):
+    (tmp_path / "x").write_bytes(torch_packet(**changes).to_bytes())
+    with limited_memory(2**30), pytest.raises(gf.GramfoldError):
+        gf.load_head(tmp_path / "x")
+
+
+def test_a_file_makes_its_reader_open_no_other(tmp_path, monkeypatch):
+    (tmp_path / "x").write_bytes(torch_packet(pretrained=str(tmp_path / "secret.pt")).to_bytes())
+    monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("it was opened"))
+    with pytest.raises(gf.GramfoldError, match="names another file"):
+        gf.load_head(tmp_path / "x")
+
+
+def test_a_network_comes_back_as_it_was(tmp_path):
+    (tmp_path / "x").write_bytes(torch_packet().to_bytes())
+    rows = X.astype(np.float32)
+    np.testing.assert_array_equal(gf.load_head(tmp_path / "x").scores(rows), TorchHead.unpack(torch_packet()).scores(rows))

@@ -1,0 +1,58 @@
+"""Arrays of an .npz file: only those that are asked for, and only after their headers have been read."""
+
+import math
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.lib import format as npy
+
+from gramfold.errors import MALFORMED, GramfoldError
+
+LARGE = 2**30
+"""Bytes that a file may unfold to, however small it is."""
+MOST_UNFOLDED = 100
+"""How many times its size a larger file may unfold to: rows that are nearly all zeros do so, a trap does so a thousand times."""
+
+
+def read_arrays(path: Path, wanted: Sequence[str]) -> dict[str, np.ndarray]:
+    """The arrays called so, where they are there: numbers and text, never Python objects."""
+    key = ""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = {}
+            for entry in archive.infolist():
+                with archive.open(entry):  # both of its names are compared: one that was damaged is not overlooked
+                    entries[entry.filename.removesuffix(".npy")] = entry
+            found = [key for key in wanted if key in entries]
+            size = sum(entries[key].file_size for key in found)
+            if size > max(LARGE, MOST_UNFOLDED * path.stat().st_size):
+                raise GramfoldError(f"{path.name} would unfold to {size / 2**30:.1f} GB; write it anew without compression")
+            content = {}
+            for key in found:
+                with archive.open(entries[key]) as file:
+                    _check_header(file, entries[key].file_size, f"{path.name}: `{key}`")
+                with archive.open(entries[key]) as file:
+                    content[key] = npy.read_array(file, allow_pickle=False)
+                    if file.read(1):
+                        raise ValueError(f"`{key}` is longer than it says")
+            return content
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, *MALFORMED) as error:
+        raise GramfoldError(f"{path} is not a readable .npz file: {error}") from None
+
+
+def _check_header(file: IO[bytes], size: int, what: str) -> None:
+    """Raise unless an array is of numbers or text, and of the size that its entry has."""
+    version = npy.read_magic(file)
+    shape, _, dtype = npy.read_array_header_1_0(file) if version == (1, 0) else npy.read_array_header_2_0(file)
+    if dtype.hasobject:
+        raise GramfoldError(
+            f"{what} holds Python objects, as a column of text from pandas does; save it as numbers, or with .astype(str)"
+        )
+    if dtype.kind not in "fiubcUS":
+        raise GramfoldError(f"{what} must be numbers or text, got dtype {dtype}")
+    if math.prod(shape) * dtype.itemsize != size - file.tell():
+        raise GramfoldError(f"{what} says that it has shape {shape}, which is not what is there")
