@@ -76,11 +76,9 @@ class Site:
         return Message({**mine, **reply, "seconds": time.monotonic() - begun}, parts)
 
     def _note_refusal(self, kind: str, reason: str) -> None:
-        """In a folder that is there: a message that is refused makes none."""
-        state = str(self.config.get("state-dir") or "")
-        if state and Path(state).is_dir():
-            with contextlib.suppress(GramfoldError):  # what cannot be written down must not hide the reason
-                diary.note(state, asked=kind, refused=reason)
+        if self.config.get("state-dir"):
+            with contextlib.suppress(GramfoldError):  # where nothing can be written, nothing was sent either
+                diary.note(str(self.config["state-dir"]), asked=kind, refused=reason)
 
     # --- its data ---
 
