@@ -87,7 +87,7 @@ def test_the_run_ends_in_time_with_the_others_exact_result_and_names_the_culprit
     assert "no answer within" in reasons["asleep"]
     assert "no answer within" in reasons[DIES]
     assert "NaN" in reasons["not-finite"]
-    assert "are not the upper trapezoid" in reasons["truncated"]
+    assert "not a message of moments: a 'factor' of" in reasons["truncated"]
     assert "expected but never connected" in reasons[STRANGER]
     assert all("\n" not in reason for reason in reasons.values())
     assert all(name in log for name in (*LOADERS, DIES)), "the log names them too"
