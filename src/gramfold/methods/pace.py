@@ -21,9 +21,11 @@ from typing import Any, ClassVar
 from gramfold.features import Bias, Chain, Concat, FeatureMap, Fourier, Linear, Map, Normalize
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.analytic import Analytic, MapLike, Space, counting, draw_map
+from gramfold.methods.analytic import Analytic
+from gramfold.methods.parts.learning import comparable_as
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
 from gramfold.methods.protocol import ClientData
+from gramfold.methods.spaces import MapLike, Space, counting, draw_map
 from gramfold.moments import Moments
 from gramfold.wire.record import Record
 
@@ -66,6 +68,7 @@ class PACE(Analytic):
     budget: int = 2**30
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.check_penalties("beta")
         _ = self._head
 
@@ -77,15 +80,21 @@ class PACE(Analytic):
     def keeps_uploads(self) -> bool:
         return self._head.keeps_uploads
 
-    def begin(self, task: Task) -> Streams:
-        spec = self.features if self.features is not None else default_map(task, self.budget)
-        space = Space.of(draw_map(spec, task), task)
+    def begin(self, task: Task) -> Record:
+        if self.features is not None:
+            return super().begin(task)
+        return self.start(Space.of(draw_map(default_map(task, self.budget), task), task), task)
+
+    def start(self, space: Space, task: Task) -> Streams:
         return Streams(space, draw_map(self.refinement, task, "refinement"), task.seed)
 
-    def local(self, client: ClientData, broadcast: Streams) -> Moments:
+    def learned(self, start: Streams, map: Map) -> Streams:
+        return replace(start, space=replace(start.space, map=map), refinement=comparable_as(map, start.refinement))
+
+    def upload(self, client: ClientData, broadcast: Streams) -> Moments:
         return self._head.upload(broadcast.space.fold(client), client)
 
-    def aggregate(self, total: Moments, broadcast: Streams) -> Streams:
+    def solve(self, total: Moments, broadcast: Streams) -> Streams:
         return replace(broadcast, pooled=self._head.pool(total, broadcast.seed))
 
     def reply(self, upload: Moments, broadcast: Streams) -> Streams:

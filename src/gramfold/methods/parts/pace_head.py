@@ -11,10 +11,10 @@ from gramfold.errors import GramfoldError
 from gramfold.features import Map
 from gramfold.federation import Samples
 from gramfold.heads import Evidence, Head, Stream, softmax
-from gramfold.methods.analytic import Space, counting, root_weights, scaled, solve_pooled
 from gramfold.methods.parts.refinement import left_out_blends
 from gramfold.methods.parts.selection import choose
 from gramfold.methods.protocol import ClientData
+from gramfold.methods.spaces import Space, counting, root_weights, scaled, solve_pooled
 from gramfold.moments import Moments
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
