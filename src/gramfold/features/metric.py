@@ -1,9 +1,10 @@
 """A map whose Fourier features lie in a learned metric: [plain(x), cos((x T) Omega + b), ...] of inputs made comparable first.
 
-T says which directions of the inputs matter, and travels with the map; the frequencies are drawn from the seed.
+T = base I + axes axes' says which directions of the inputs matter, and travels with the map; the frequencies are drawn from the seed.
 """
 
 import functools
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -20,16 +21,29 @@ PLAIN, CENTRE, SCALE = "plain", "centre", "scale"
 
 
 @dataclass(frozen=True)
+class Metric:
+    """T = base I + axes axes', symmetric: `axes` is d x rank, `base` one number in an array."""
+
+    axes: Array
+    base: Array
+
+    def apply(self, rows: Array) -> Array:
+        """rows T."""
+        axes = arrays.like(self.axes, rows)
+        return arrays.like(self.base, rows) * rows + (rows @ axes) @ axes.T
+
+
+@dataclass(frozen=True)
 class Block:
     """Some drawn features of x T."""
 
     map: DrawnMap
-    metric: Array
+    metric: Metric
 
 
 class MetricMap:
     """Callable on rows. `description` is {"kind": "metric", "plain": a drawn map's description, "blocks": [such descriptions]};
-    the arrays are "metric.0" (inputs x the first block's inputs), "metric.1", ... Where columns are standardised there are also
+    the arrays are "axes.0" (inputs x rank) and "base.0" (one number), "axes.1", ... Where columns are standardised there are also
     "centre" and "scale", one number a column; elsewhere rows are brought to the length sqrt(d). A `fingerprint` that is given is
     trusted.
     """
@@ -40,16 +54,17 @@ class MetricMap:
         self.description = {"kind": self.kind, **description}
         self.plain = draw_described(self.description[PLAIN])
         drawn = [draw_described(block) for block in self.description["blocks"]]
-        names = [f"metric.{i}" for i in range(len(drawn))]
+        names = [(f"axes.{i}", f"base.{i}") for i in range(len(drawn))]
         columns = CENTRE in learned
-        if set(learned) != {*names, *((CENTRE, SCALE) if columns else ())}:
+        if set(learned) != {*itertools.chain(*names), *((CENTRE, SCALE) if columns else ())}:
             raise GramfoldError("a map in a learned metric needs one metric for every block, and centre and scale together")
         self.inputs = self.plain.inputs
         self.arrays: Mapping[str, Array] = {name: learned[name] for name in sorted(learned)}
-        self.blocks = [Block(map, learned[name]) for map, name in zip(drawn, names, strict=True)]
+        self.blocks = [Block(map, Metric(learned[axes], learned[base])) for map, (axes, base) in zip(drawn, names, strict=True)]
         for block in self.blocks:
-            if tuple(block.metric.shape) != (self.inputs, block.map.inputs):
-                raise GramfoldError(f"a learned metric must be {self.inputs} x {block.map.inputs}")
+            shape, base = tuple(block.metric.axes.shape), tuple(block.metric.base.shape)
+            if block.map.inputs != self.inputs or len(shape) != 2 or not shape[1] <= shape[0] == self.inputs or base != (1,):
+                raise GramfoldError(f"the axes of a learned metric must be at most {self.inputs}, of {self.inputs} numbers each")
         if columns and any(tuple(learned[name].shape) != (self.inputs,) for name in (CENTRE, SCALE)):
             raise GramfoldError(f"centre and scale must be {self.inputs} numbers each")
         self.dim = self.plain.dim + sum(block.map.dim for block in self.blocks)
@@ -62,7 +77,9 @@ class MetricMap:
     @classmethod
     def of(cls, plain: DrawnMap, blocks: Sequence[Block], columns: tuple[Array, Array] | None = None) -> "MetricMap":
         """`columns`: centre and scale of every column; None: rows are brought to one length."""
-        learned = {f"metric.{i}": block.metric for i, block in enumerate(blocks)}
+        learned: dict[str, Array] = {}
+        for i, block in enumerate(blocks):
+            learned |= {f"axes.{i}": block.metric.axes, f"base.{i}": block.metric.base}
         if columns is not None:
             learned |= {CENTRE: columns[0], SCALE: columns[1]}
         return cls({PLAIN: plain.description, "blocks": [block.map.description for block in blocks]}, learned)
@@ -104,9 +121,7 @@ class MetricMap:
 
     def _features(self, inputs: Array) -> Array:
         rows = self.comparable(inputs)
-        return arrays.concatenate(
-            [self.plain(rows), *(block.map(rows @ arrays.like(block.metric, rows)) for block in self.blocks)], axis=1
-        )
+        return arrays.concatenate([self.plain(rows), *(block.map(block.metric.apply(rows)) for block in self.blocks)], axis=1)
 
     def gradients(self, inputs: Array, directions: Array) -> Array:
         """The gradient of <features(x_i), direction_i> with respect to the comparable inputs, for every row (n x inputs).
@@ -117,7 +132,6 @@ class MetricMap:
             rows, at = self.comparable(inputs), self.plain.dim
             total = self.plain.gradients(rows, directions[:, :at])
             for block in self.blocks:
-                metric = arrays.like(block.metric, rows)
-                total = total + block.map.gradients(rows @ metric, directions[:, at : at + block.map.dim]) @ metric.T
-                at += block.map.dim
+                along = block.map.gradients(block.metric.apply(rows), directions[:, at : at + block.map.dim])
+                total, at = total + block.metric.apply(along), at + block.map.dim
             return total

@@ -22,7 +22,7 @@ from gramfold.features import Bias, Chain, Concat, FeatureMap, Fourier, Linear, 
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic
-from gramfold.methods.parts.learning import comparable_as
+from gramfold.methods.parts.learning import comparable_as, unseen
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
@@ -102,8 +102,11 @@ class PACE(Analytic):
 
     def personalize(self, client: ClientData, broadcast: Streams) -> Head:
         space = broadcast.space
-        rows = space.map(counting(client).inputs)
-        return self._head.personalize(client, space, broadcast.refinement, solved(broadcast.pooled), rows)
+        train = counting(client)
+        honest = unseen(client, space.map, train)
+        return self._head.personalize(
+            client, space, broadcast.refinement, solved(broadcast.pooled), space.map(train.inputs), honest
+        )
 
     def global_head(self, broadcast: Streams) -> Head:
         return self._head.shared(broadcast.space, solved(broadcast.pooled))

@@ -12,10 +12,9 @@ from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve.gcv import choose_penalty, gcv_score
 
-RANK = 256
-"""The most directions that a metric keeps; more are no more accurate, and cost bytes and seconds."""
-FLOOR = 1e-3
-"""What every kept direction has at least of the largest, in units of A: a direction may matter where the head does not know it."""
+FLOOR_PER_FEATURE = 2.5e-6
+"""What every direction has of the largest, in units of A and for every feature that is drawn: a direction may matter where the head
+does not know it, and the more features there are, the more of them can be spent on finding out."""
 PROBES = 32
 """Random vectors that stand for a covariance where only its traces are needed."""
 
@@ -32,28 +31,28 @@ def spread_probes(gram: Array, n: float, seed: int) -> Array:
     return (vectors * values.clip(0.0) ** 0.5) @ arrays.like(signs, full)
 
 
-def isotropic(probes: Array) -> Array:
-    """The metric that prefers no direction."""
-    metric = arrays.zeros((len(probes), len(probes)), probes)
-    arrays.add_to_diagonal(metric, 1.0)
-    return _of_unit_spread(metric, probes)
+def isotropic(probes: Array) -> tuple[Array, float]:
+    """The metric that prefers no direction, as `root` gives one."""
+    return _of_unit_spread(arrays.zeros((len(probes), 0), probes), 1.0, probes)
 
 
-def root(products: Array, probes: Array) -> Array:
-    """T = A^(1/2) in A's own axes, the largest RANK of them (d x rank), from A's lower triangle."""
+def root(products: Array, features: int, probes: Array) -> tuple[Array, float]:
+    """T = (A + floor)^(1/2) from A's lower triangle, for so many drawn features: axes (d x rank) and base of base I + axes axes'."""
     values, vectors = arrays.eigh(products)
-    keep = min(RANK, len(values))
-    values, vectors = values[-keep:].clip(0.0), vectors[:, -keep:]
     largest = float(values[-1])
     if not largest > 0:
         return isotropic(probes)
-    return _of_unit_spread(vectors * (values / largest + FLOOR) ** 0.5, probes)
+    values, floor = values.clip(0.0) / largest, FLOOR_PER_FEATURE * features
+    above = values > 1e-6 * floor
+    gains = (values[above] + floor) ** 0.5 - math.sqrt(floor)
+    return _of_unit_spread(vectors[:, above] * gains**0.5, math.sqrt(floor), probes)
 
 
-def _of_unit_spread(metric: Array, probes: Array) -> Array:
-    """The metric scaled so that x T varies with a total variance of its number of columns, as frequencies N(0, 1/columns) expect."""
-    spread = float(((metric.T @ probes) ** 2).sum())
-    return metric * math.sqrt(metric.shape[1] / spread) if spread > 0 else metric
+def _of_unit_spread(axes: Array, base: float, probes: Array) -> tuple[Array, float]:
+    """The metric scaled so that x T varies with a total variance of d, as frequencies N(0, 1/d) expect."""
+    spread = float(((base * probes + axes @ (axes.T @ probes)) ** 2).sum())
+    factor = math.sqrt(len(probes) / spread) if spread > 0 else 1.0
+    return axes * math.sqrt(factor), base * factor
 
 
 def best_block(gram: Array, cross: Array, target_squares: float, n: float, plain: int, sizes: list[int]) -> int:

@@ -22,7 +22,7 @@ import numpy as np
 
 from gramfold import features
 from gramfold.errors import GramfoldError
-from gramfold.features import Bias, Block, Concat, DrawnMap, Fourier, Linear, Map, MetricMap, Normalize
+from gramfold.features import Bias, Block, Concat, DrawnMap, Fourier, Linear, Map, Metric, MetricMap, Normalize
 from gramfold.federation import Samples, Task
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, draw_map, solve_pooled
@@ -30,7 +30,8 @@ from gramfold.moments import Implied, Moments
 from gramfold.numerics import arrays, lots
 from gramfold.numerics.arrays import Array
 from gramfold.solve import metric as metrics
-from gramfold.solve.gcv import choose_penalty, gcv_score
+from gramfold.solve.gcv import choose_penalty, gcv_score, mean_squared_row
+from gramfold.solve.ridge import ridge
 from gramfold.wire.record import Record
 
 UNSEEN = 0.2
@@ -41,6 +42,9 @@ FEW = 256
 """Up to so many columns inputs may be a table, and whether to standardise them is tried."""
 FEW_OUTPUTS = 10
 """Up to so many outputs gradients are summed over all of them; beyond, one random combination for every sample does as well."""
+SHRINKAGE = 1.0
+"""The penalty of the head whose metric is taken, where inputs are many, in units of the features' mean squared length: far more
+than predicts best. What is left are the directions that the labels are sure of, and the metric takes less of the labels' noise."""
 TOOK_PART = "metric"
 """In a client's memory: that its samples are in the metric."""
 _SPEC = re.compile(r"(?:(rows|columns)\+)?bias\+linear\+fourier:(\d+)@learned(?::(\d+))?")
@@ -52,7 +56,7 @@ class Plan:
     by cross-validation."""
 
     dim: int
-    passes: int = 1
+    passes: int = 0
     inputs: str | None = None
 
     @classmethod
@@ -66,7 +70,7 @@ class Plan:
                 f"cannot read feature map {spec!r}; a learned one is bias+linear+fourier:DIM@learned, perhaps with :PASSES at its "
                 "end, and rows+ or columns+ before it to say what makes inputs comparable"
             )
-        return cls(int(found[2]), int(found[3] or 1), found[1])
+        return cls(int(found[2]), int(found[3] or 0), found[1])
 
     @property
     def rounds(self) -> int:
@@ -157,6 +161,13 @@ def combinations(inputs: Array, outputs: int) -> Sequence[np.ndarray]:
     return [lots.signs(lots.lots(inputs), outputs)]
 
 
+def unseen(client: ClientData, map: Map, train: Samples) -> np.ndarray | None:
+    """Which of a client's samples the map has not seen, with their labels; None: all."""
+    if not isinstance(map, MetricMap) or TOOK_PART not in client.memory:
+        return None
+    return ~seen(train)
+
+
 # --- the server ---
 
 
@@ -165,10 +176,11 @@ def step(plan: Plan, total: Moments, learning: Learning) -> "Learning | MetricMa
     if total.n == 0:
         raise GramfoldError("too few samples to learn features from; use a map without @learned")
     if learning.weights is not None:
-        return _next(plan, learning, [metrics.root(total.lower_gram, learning.probes)], learning.pilot.columns)
+        return _next(plan, learning, metrics.root(total.lower_gram, plan.dim, learning.probes), learning.pilot.columns)
     if isinstance(learning.space.map, MetricMap):
-        _, factor = solve_pooled(total, None)
         pilot = learning.pilot
+        penalty = None if pilot.columns is not None else SHRINKAGE * mean_squared_row(total.lower_gram, total.weight)
+        _, factor = solve_pooled(total, penalty)
         sizes = [block.map.dim for block in pilot.blocks]
         squares = float(total.squares.sum())
         best = metrics.best_block(total.lower_gram, total.cross, squares, total.weight, pilot.plain.dim, sizes)
@@ -198,9 +210,11 @@ def _after_linear(plan: Plan, total: Moments, learning: Learning) -> "Learning |
         found.append(_Comparable.of(turn.T @ gram @ turn, turn.T @ cross, squares, n, (centre, scale)))
     best = min(found, key=lambda candidate: candidate.score)
     probes = metrics.spread_probes(best.gram, n, learning.seed)
-    weights = best.solve()[1:]
-    metric = metrics.isotropic(probes) if best.columns is not None else metrics.root(weights @ weights.T, probes)
-    return _next(plan, replace(learning, probes=probes, passes=plan.passes + 1), [metric], best.columns)
+    if best.columns is not None:  # what matters may do so along a curve: a linear head would not know
+        return _next(plan, replace(learning, probes=probes, passes=plan.passes + 1), metrics.isotropic(probes), best.columns)
+    weights = ridge(best.gram, best.cross, SHRINKAGE * mean_squared_row(best.gram, n))[1:]
+    metric = metrics.root(weights @ weights.T, plan.dim, probes)
+    return _next(plan, replace(learning, probes=probes, passes=plan.passes + 1), metric, None)
 
 
 @dataclass(frozen=True)
@@ -209,25 +223,21 @@ class _Comparable:
 
     gram: Array
     cross: Array
-    penalty: float
     score: float
     columns: tuple[Array, Array] | None
 
     @classmethod
     def of(cls, gram: Array, cross: Array, squares: float, n: float, columns: tuple[Array, Array] | None) -> "_Comparable":
         penalty = choose_penalty(gram, cross, squares, n)
-        return cls(gram, cross, penalty, gcv_score(gram, cross, squares, n, penalty)[0], columns)
-
-    def solve(self) -> Array:
-        from gramfold.solve.ridge import ridge
-
-        return ridge(self.gram, self.cross, self.penalty)
+        return cls(gram, cross, gcv_score(gram, cross, squares, n, penalty)[0], columns)
 
 
-def _next(plan: Plan, learning: Learning, found: Sequence[Array], columns: tuple[Array, Array] | None) -> "Learning | MetricMap":
+def _next(
+    plan: Plan, learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None
+) -> "Learning | MetricMap":
     """Another pass, or the map that the passes have led to."""
     left = learning.passes - 1
-    inputs, seed, (metric,) = learning.space.map.inputs, learning.seed, found
+    inputs, seed = learning.space.map.inputs, learning.seed
     plain = features.draw(Concat([Bias(), Linear()]), inputs, seed, "features/plain")
     spreads = SPREADS["rows" if columns is None else "columns"]
     if left == 0:
@@ -238,8 +248,10 @@ def _next(plan: Plan, learning: Learning, found: Sequence[Array], columns: tuple
     return replace(learning, space=space, passes=left, weights=None)
 
 
-def _block(metric: Array, dim: int, spread: float, seed: int, name: str) -> Block:
-    return Block(features.draw(Fourier(dim, math.sqrt(spread)), int(metric.shape[1]), seed, name), metric)
+def _block(metric: tuple[Array, float], dim: int, spread: float, seed: int, name: str) -> Block:
+    axes, base = metric
+    drawn = features.draw(Fourier(dim, math.sqrt(spread)), len(axes), seed, name)
+    return Block(drawn, Metric(axes, arrays.like(np.array([base]), axes)))
 
 
 def comparable_as(map: Map, drawn: DrawnMap) -> Map:

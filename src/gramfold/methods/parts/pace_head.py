@@ -129,8 +129,11 @@ class PaceHead:
             moments, client.memory[ROTATION] = moments.rotated()
         return moments
 
-    def personalize(self, client: ClientData, space: Space, psi: Map, pooled: Pooled, rows: Array) -> Head:
-        """The client's own head. `rows` are the features of its samples that count; `psi` is the map of the refinement stream."""
+    def personalize(
+        self, client: ClientData, space: Space, psi: Map, pooled: Pooled, rows: Array, honest: np.ndarray | None = None
+    ) -> Head:
+        """The client's own head. `rows` are the features of its samples that count; `psi` is the map of the refinement stream;
+        `honest` says whose labels the features have not seen (None: all): only those judge."""
         train = counting(client)
         targets, roots = space.targets(train, rows), root_weights(train, rows)
         scores = rows @ pooled.weights
@@ -144,27 +147,29 @@ class PaceHead:
         evidence = np.stack([arrays.to_numpy(part) for part in pooled.discriminant.evidence(scores)])
         codes, once = arrays.to_numpy(train.targets), train.weights if train.weights is not None else np.ones(train.n)
         counts = once @ arrays.to_numpy(targets)
+        judges = train.weights if honest is None else once * honest
         prior = _log_prior(counts)
         start, precision = _weights_prior(len(prior))
         given = None if self.weights is None else np.array(self.weights)
-        pair = given[:2] if given is not None else fit_weights(evidence, prior, codes, start[:2], precision[:2], train.weights)
+        pair = given[:2] if given is not None else fit_weights(evidence, prior, codes, start[:2], precision[:2], judges)
         unexplained = arrays.to_numpy(targets) - softmax(np.tensordot(pair, evidence, 1) + prior)
         penalty = GAMMA * mean_squared_length(refined, roots)
         refinement, fit = ridge_with_left_out(refined, scaled(arrays.like(unexplained, refined), roots), penalty, roots)
         evidence = np.concatenate([evidence, arrays.to_numpy(fit)[None]])
         start = np.append(pair, start[2])
-        three = given if given is not None else fit_weights(evidence, prior, codes, start, precision, train.weights)
+        three = given if given is not None else fit_weights(evidence, prior, codes, start, precision, judges)
         left_out = np.tensordot(three, evidence, 1) + prior
         # two estimates: for new samples in the same class shares, and for new samples whose classes are a fresh draw as well, in
         # which case a sample must not count towards its own class
         redrawn = left_out.copy()
         others = np.log(np.maximum(counts[codes] - once, 0) + 1.0 / len(prior))
         redrawn[np.arange(len(codes)), codes] += others - prior[codes]
+        trusted = once if judges is None or not judges.any() else judges
         chosen = {
             **pooled.chosen,
             "cosine": float(three[0]), "gaussian": float(three[1]), "refinement": float(three[2]),
-            "leave_one_out_accuracy": float(np.average(left_out.argmax(1) == codes, weights=once)),
-            "leave_one_out_accuracy_redrawn": float(np.average(redrawn.argmax(1) == codes, weights=once)),
+            "leave_one_out_accuracy": float(np.average(left_out.argmax(1) == codes, weights=trusted)),
+            "leave_one_out_accuracy_redrawn": float(np.average(redrawn.argmax(1) == codes, weights=trusted)),
         }  # fmt: skip
         stream = Stream(psi, refinement, float(three[2]))
         return self._classifier(space, pooled, pooled.discriminant, three, prior, [stream], chosen)
