@@ -55,7 +55,7 @@ def _is_shown(key: str) -> bool:
 
 
 def _title(key: str) -> str:
-    words = key.replace("_bytes", "").replace("_", " ").replace("rmse", "RMSE")
+    words = key.replace("_bytes", "").replace("_", " ").replace("rmse", "RMSE").replace("auc", "AUC").replace("r2", "R2")
     return f"{words} %" if key.endswith("accuracy") else words
 
 
@@ -64,7 +64,7 @@ def _cell(key: str, value: Any) -> str:
         return MISSING
     if key.endswith("accuracy"):
         return percent(value)
-    if key.endswith("rmse"):
+    if key.endswith(("rmse", "auc", "log_loss", "r2")):
         return number(value)
     return size(value) if key.endswith("_bytes") else setting(value)
 

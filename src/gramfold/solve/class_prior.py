@@ -15,9 +15,9 @@ STRENGTHS = np.logspace(-1, 5, 49)
 """The values of a."""
 DOUBT = 3.0
 """The hyperprior's standard deviation of log a, around log C: a pseudo-sample a class, give or take a factor of 20."""
-CAUTION = 0.25
-"""The part of a that is believed. A client's next samples follow its own past more than a fresh draw would: with test splits in
-exactly its own shares none is best, with fresh draws all of it, and a quarter loses little to either (docs/data.md)."""
+HALVED = 100.0
+"""Samples at which half of a is believed. A client's next samples follow its own past more than a fresh draw would: where test
+splits have exactly its own shares, none of a is best, with fresh draws all of it; this loses little to either (docs/data.md)."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,9 @@ class ClassPrior:
         return np.asarray(self._logs(weights, counts)[which.reshape(-1)])
 
     def _logs(self, weights: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        believed = CAUTION * STRENGTHS
+        n = counts.sum(1, keepdims=True)
+        believed = STRENGTHS * (HALVED / (HALVED + n))
         likely = np.exp(weights - weights.max(1, keepdims=True))
         likely /= likely.sum(1, keepdims=True)
-        likely = likely / (counts.sum(1, keepdims=True) + believed)
-        return np.asarray(np.log(counts * likely.sum(1, keepdims=True) + (likely @ believed)[:, None] * self.shares))
+        likely = likely / (n + believed)
+        return np.asarray(np.log(counts * likely.sum(1, keepdims=True) + (likely * believed).sum(1, keepdims=True) * self.shares))
