@@ -9,20 +9,18 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.features import Map
-from gramfold.federation import Samples
-from gramfold.heads import Evidence, Head, Stream, softmax
+from gramfold.heads import Errors, Evidence, Head, Stream, softmax
 from gramfold.methods.analytic import Space, counting, root_weights, scaled, solve_pooled
 from gramfold.methods.parts.influence import Directions, Influence, OfDirections, OfFactor, OfSketch, Sketch, blended
-from gramfold.methods.parts.refinement import left_out_blends
-from gramfold.methods.parts.selection import choose
+from gramfold.methods.parts.pace_regressor import Regression
 from gramfold.methods.protocol import ClientData
 from gramfold.moments import Moments
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve.class_prior import ClassPrior
 from gramfold.solve.discriminant import Discriminant
-from gramfold.solve.dual import mean_squared_length, ridge_from_rows, ridge_with_left_out
-from gramfold.solve.leave_one_out import Kernel, left_out_residuals, mean_leverage
+from gramfold.solve.dual import mean_squared_length, ridge_with_left_out
+from gramfold.solve.leave_one_out import left_out_residuals, mean_leverage
 from gramfold.solve.own_discriminant import own_discriminant
 from gramfold.solve.ridge import Factor
 from gramfold.solve.softmax import most_likely
@@ -58,6 +56,8 @@ class Pooled(Record, kind="pace/pooled"):
     discriminant: Discriminant | None
     counts: Array | None
     chosen: Mapping[str, Any]
+    spread: Array | None = None
+    """For regression: the root mean square of the left-out errors of all samples, for each output."""
 
 
 def solved(pooled: Pooled | None) -> Pooled:
@@ -114,16 +114,18 @@ class PaceHead:
         """What clients are sent, from the sum of their moments."""
         beta, factor = solve_pooled(total, self.beta)
         weights = factor.solve(total.cross)
-        discriminant = counts = None
+        discriminant = counts = spread = None
+        leverage = mean_leverage(factor, beta, total.weight)
         if total.labels is not None:
             counts = total.counts
-            spread = mean_leverage(factor, beta, total.weight)
-            discriminant = Discriminant.from_moments(weights, total.cross, beta, counts, spread)
-        leverage: Factor | Sketch = factor
+            discriminant = Discriminant.from_moments(weights, total.cross, beta, counts, leverage)
+        else:
+            spread = _spread(total, weights, beta) / max(1.0 - leverage, 1e-3)
+        source: Factor | Sketch = factor
         if self.regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
             signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH))
-            leverage = Sketch(factor.solve_transposed(arrays.like(signs / math.sqrt(SKETCH), weights)))
-        return Pooled(weights, leverage, discriminant, counts, {"beta": beta})
+            source = Sketch(factor.solve_transposed(arrays.like(signs / math.sqrt(SKETCH), weights)))
+        return Pooled(weights, source, discriminant, counts, {"beta": beta}, spread)
 
     def reply(self, upload: Moments, pooled: Pooled) -> Pooled:
         """What one client is sent where the server keeps its moments: as many directions as it has samples, instead of the
@@ -136,7 +138,9 @@ class PaceHead:
     def shared(self, space: Space, pooled: Pooled) -> Head:
         """The head of all clients: no refinement, and the pooled class shares."""
         if pooled.counts is None or pooled.discriminant is None:
-            return space.head(pooled.weights, self.method)
+            spread = None if pooled.spread is None else arrays.to_numpy(pooled.spread)
+            errors = None if spread is None else Errors(np.zeros((0, len(spread))), spread)
+            return replace(space.head(pooled.weights, self.method), errors=errors)
         counts = arrays.to_numpy(pooled.counts)
         centre = _weights_prior(len(counts))[0]
         return self._classifier(space, pooled.weights, pooled.discriminant, centre, _log_prior(counts), [], {})
@@ -161,7 +165,8 @@ class PaceHead:
             scores = targets - left_out_residuals(residuals, influence.leverages)
         refined = scaled(rows if psi.fingerprint == space.map.fingerprint else psi(train.inputs), roots)
         if pooled.discriminant is None or pooled.counts is None:
-            return self._regressor(space, psi, pooled, scores, targets, refined, train, roots)
+            regression = Regression(refined, targets, scores, roots)
+            return self._regressor(space, psi, pooled, regression, influence, scaled(residuals, roots), client)
 
         codes, once = arrays.to_numpy(train.targets), train.weights if train.weights is not None else np.ones(train.n)
         prior = ClassPrior.of(once @ arrays.to_numpy(targets), arrays.to_numpy(pooled.counts))
@@ -230,24 +235,36 @@ class PaceHead:
         space: Space,
         psi: Map,
         pooled: Pooled,
-        scores: Array,
-        targets: Array,
-        refined: Array,
-        train: Samples,
-        roots: Array | None,
+        regression: Regression,
+        influence: Influence,
+        residuals: Array,
+        client: ClientData,
     ) -> Head:
-        """Without classes there is no prior and no discriminant: the refinement is ridge on the left-out residuals."""
-        candidates = left_out_blends(Kernel.of(refined, roots), targets - scores, scores)
-        chosen = {**pooled.chosen, **choose(candidates, targets, False, train.weights)}
-        personal = ridge_from_rows(refined, scaled(targets - scores, roots), chosen["gamma"])
-        streams = [Stream(space.map, pooled.weights), Stream(psi, personal, chosen["lam"])]
-        return Head(streams, None, method=self.method, chosen=chosen)
+        """Without classes: see `Regression`."""
+        weights = counting(client).weights
+        found, left_out, move = regression.choose(influence, residuals, client.contributed, weights)
+        error = arrays.to_numpy(regression.targets - left_out)
+        chosen = {**pooled.chosen, **found, "leave_one_out_rmse": math.sqrt(np.average((error**2).sum(1), weights=weights))}
+        spread = np.zeros(error.shape[1]) if pooled.spread is None else arrays.to_numpy(pooled.spread)
+        parts: dict[str, Any] = {"method": self.method, "chosen": chosen, "errors": Errors.of(error, spread)}
+        if "gamma" not in found:
+            base = pooled.weights if move is None else pooled.weights + influence.change(move)
+            return Head([Stream(space.map, base)], None, **parts)
+        personal, offset = regression.refinement(found["gamma"])
+        streams = [Stream(space.map, pooled.weights), Stream(psi, personal)]
+        return Head(streams, None, offset=arrays.to_numpy(offset), **parts)
 
 
 def without_estimates(head: Head) -> Head:
     """The head where the map's layers have seen the samples' labels, and cannot be left out with them: an estimate of its
     accuracy would be too good."""
     return replace(head, chosen={key: value for key, value in head.chosen.items() if "leave_one_out" not in key})
+
+
+def _spread(total: Moments, weights: Array, beta: float) -> np.ndarray:
+    """The root mean square of the residuals, for each output: with (S + b I) W = M their squares sum to Y'Y - W'M - b W'W."""
+    explained = (weights * (total.cross + beta * weights)).sum(0)
+    return np.asarray(np.sqrt(np.maximum(arrays.to_numpy(total.squares - explained), 0.0) / max(total.weight, 1)))
 
 
 def _log_prior(counts: np.ndarray) -> np.ndarray:
