@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import gramfold as gf
 from gramfold.federation import Samples
 from gramfold.methods import ANALYTIC, GRADIENT, ON_IMAGES, ClientData, Method
-from gramfold.methods.parts.pace_head import _leverages
+from gramfold.methods.parts.pace_head import _influence
 from gramfold.solve.dual import ridge_with_left_out
 from gramfold.solve.leave_one_out import Kernel, left_out_residuals
 from strategies import PENALTIES, Problem, problems, relative
@@ -178,7 +178,7 @@ def test_paces_left_out_scores_are_those_of_a_model_without_the_sample(regime, p
     upload = method.local(client, begin)
     pooled = method.reply(upload, method.aggregate(upload.copy(), begin)).pooled
     rows = begin.space.map(problem.X)
-    leverage = _leverages(np.sqrt(weights)[:, None] * rows, client, pooled.leverage)
+    leverage = _influence(np.sqrt(weights)[:, None] * rows, client, pooled.leverage).leverages
     found = problem.Y - left_out_residuals(problem.Y - rows @ pooled.weights, leverage)
     for i in range(len(rows)):
         without = client.train.take(np.delete(np.arange(len(rows)), i))

@@ -11,6 +11,7 @@ from gramfold.wire.record import RESTORE
 RESTORE["map"] = restore
 
 __all__ = [
-    "ACTIVATIONS", "Bias", "Block", "Chain", "Concat", "DeepMap", "DrawnMap", "FeatureMap", "Fourier", "Linear", "Map", "Metric", "MetricMap", "Normalize",
-    "Nystroem", "Projection", "draw", "draw_described", "fingerprint_of", "layer_names", "parse", "restore",
+    "ACTIVATIONS", "Bias", "Block", "Chain", "Concat", "DeepMap", "DrawnMap", "FeatureMap", "Fourier", "Linear", "Map", "Metric",
+    "MetricMap", "Normalize", "Nystroem", "Projection", "draw", "draw_described", "fingerprint_of", "layer_names", "parse",
+    "restore",
 ]  # fmt: skip

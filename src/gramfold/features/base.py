@@ -43,8 +43,8 @@ class FeatureMap(ABC):
         """The map on float64 rows. `name` is its place in a stack: equal maps at different places differ."""
 
     def gradient(self, inputs: int, seed: int, name: str) -> Gradient:
-        """How a linear function of its features changes with its inputs: (rows, directions) -> n x inputs numbers, the gradient of
-        <features(x_i), direction_i> for every row."""
+        """How a linear function of its features changes with its inputs: (rows, directions) -> n x inputs numbers, the gradient
+        of <features(x_i), direction_i> for every row."""
         raise GramfoldError(f"{type(self).__name__} features have no gradient here; learn a metric with linear and Fourier ones")
 
     def implied(self, inputs: int, length: float | None) -> Implied:

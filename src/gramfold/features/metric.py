@@ -1,6 +1,6 @@
 """A map whose Fourier features lie in a learned metric: [plain(x), cos((x T) Omega + b), ...] of inputs made comparable first.
 
-T = base I + axes axes' says which directions of the inputs matter, and travels with the map; the frequencies are drawn from the seed.
+T = base I + axes axes' says which directions of the inputs matter, and travels with the map; frequencies come from the seed.
 """
 
 import functools

@@ -38,8 +38,8 @@ class Shared(Record, kind="shared"):
 
 @dataclass(frozen=True)
 class Analytic(Method):
-    """One round: every client sends the moments of its mapped features. Where the map is to be learned (`...@learned`), the rounds
-    of the learning come first."""
+    """One round: every client sends the moments of its mapped features. Where the map is to be learned (`...@learned`), the
+    rounds of the learning come first."""
 
     weighted: ClassVar[bool] = True
 
@@ -84,8 +84,7 @@ class Analytic(Method):
     def aggregate(self, total: Moments, broadcast: Any) -> Record:
         if not isinstance(broadcast, Learning):
             return self.solve(total, broadcast)
-        assert self._plan is not None
-        after = learning.step(self._plan, total, broadcast)
+        after = learning.step(total, broadcast)
         return after if isinstance(after, Learning) else self.learned(broadcast.start, after)
 
     @abstractmethod

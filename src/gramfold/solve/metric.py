@@ -1,7 +1,7 @@
 """From a fitted head to the metric of the next features: which directions of the inputs it depends on.
 
-The average gradient outer product A = sum_i J_i J_i' of a head says how much it changes along each direction of its inputs. Inputs
-times T = A^(1/2) are long where that matters. For a linear head J is W at every sample; for others the clients sum theirs.
+The average gradient outer product A = sum_i J_i J_i' of a head says how much it changes along each direction of its inputs.
+Inputs times T = A^(1/2) are long where that matters. For a linear head J is W at every sample; for others the clients sum theirs.
 """
 
 import math
@@ -13,8 +13,8 @@ from gramfold.numerics.arrays import Array
 from gramfold.solve.gcv import choose_penalty, gcv_score
 
 FLOOR_PER_FEATURE = 2.5e-6
-"""What every direction has of the largest, in units of A and for every feature that is drawn: a direction may matter where the head
-does not know it, and the more features there are, the more of them can be spent on finding out."""
+"""What every direction has of the largest, in units of A and for every feature that is drawn: a direction may matter where the
+head does not know it, and the more features there are, the more of them can be spent on finding out."""
 PROBES = 32
 """Random vectors that stand for a covariance where only its traces are needed."""
 
@@ -28,7 +28,7 @@ def spread_probes(gram: Array, n: float, seed: int) -> Array:
     covariance = full[1:, 1:] / n - mean[:, None] * mean[None, :]
     values, vectors = arrays.eigh(covariance)
     signs = seeds.generator(seed, "metric/spread").choice([-1.0, 1.0], (len(values), PROBES)) / math.sqrt(PROBES)
-    return (vectors * values.clip(0.0) ** 0.5) @ arrays.like(signs, full)
+    return (vectors * values.clip(0.0) ** 0.5) @ (vectors.T @ arrays.like(signs, full))
 
 
 def isotropic(probes: Array) -> tuple[Array, float]:
@@ -37,7 +37,7 @@ def isotropic(probes: Array) -> tuple[Array, float]:
 
 
 def root(products: Array, features: int, probes: Array) -> tuple[Array, float]:
-    """T = (A + floor)^(1/2) from A's lower triangle, for so many drawn features: axes (d x rank) and base of base I + axes axes'."""
+    """T = (A + floor)^(1/2) for so many drawn features, from A's lower triangle: axes and base of base I + axes axes'."""
     values, vectors = arrays.eigh(products)
     largest = float(values[-1])
     if not largest > 0:

@@ -22,7 +22,7 @@ import numpy as np
 
 from gramfold import features
 from gramfold.errors import GramfoldError
-from gramfold.features import Bias, Block, Concat, DrawnMap, Fourier, Linear, Map, Metric, MetricMap, Normalize
+from gramfold.features import Bias, Block, Concat, DrawnMap, FeatureMap, Fourier, Linear, Map, Metric, MetricMap, Normalize
 from gramfold.federation import Samples, Task
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, draw_map, solve_pooled
@@ -43,8 +43,8 @@ FEW = 256
 FEW_OUTPUTS = 10
 """Up to so many outputs gradients are summed over all of them; beyond, one random combination for every sample does as well."""
 SHRINKAGE = 1.0
-"""The penalty of the head whose metric is taken, where inputs are many, in units of the features' mean squared length: far more
-than predicts best. What is left are the directions that the labels are sure of, and the metric takes less of the labels' noise."""
+"""The penalty of the head whose metric is taken, for rows of one length, in units of the features' mean squared length: far more
+than predicts best. What is left are directions that the labels are sure of, and the metric takes less of the labels' noise."""
 TOOK_PART = "metric"
 """In a client's memory: that its samples are in the metric."""
 _SPEC = re.compile(r"(?:(rows|columns)\+)?bias\+linear\+fourier:(\d+)@learned(?::(\d+))?")
@@ -67,8 +67,8 @@ class Plan:
         found = _SPEC.fullmatch(spec.replace(" ", ""))
         if found is None or int(found[2]) < 1:
             raise GramfoldError(
-                f"cannot read feature map {spec!r}; a learned one is bias+linear+fourier:DIM@learned, perhaps with :PASSES at its "
-                "end, and rows+ or columns+ before it to say what makes inputs comparable"
+                f"cannot read feature map {spec!r}; a learned one is bias+linear+fourier:DIM@learned, perhaps with :PASSES at "
+                "its end, and rows+ or columns+ before it to say what makes inputs comparable"
             )
         return cls(int(found[2]), int(found[3] or 0), found[1])
 
@@ -86,6 +86,10 @@ class Learning(Record, kind="learning"):
     """The method's first broadcast, but for the map."""
     space: Space
     seed: int
+    inputs: str
+    """What may make inputs comparable: "rows", "columns", or "both", of which one is to be chosen."""
+    dim: int
+    """Fourier features of the learned map."""
     passes: int
     """Those that are left."""
     weights: Array | None = None
@@ -117,8 +121,8 @@ class Gradients:
 
 def begin(plan: Plan, task: Task, start: Record) -> Learning:
     mode = plan.inputs or ("both" if task.inputs <= FEW else "rows")
-    parts = {"rows": [Normalize()], "columns": [Linear()], "both": [Normalize(), Linear()]}[mode]
-    return Learning(start, Space.of(draw_map(Concat([Bias(), *parts]), task), task), task.seed, plan.passes)
+    parts: list[FeatureMap] = {"rows": [Normalize()], "columns": [Linear()], "both": [Normalize(), Linear()]}[mode]
+    return Learning(start, Space.of(draw_map(Concat([Bias(), *parts]), task), task), task.seed, mode, plan.dim, plan.passes)
 
 
 # --- the client ---
@@ -171,12 +175,12 @@ def unseen(client: ClientData, map: Map, train: Samples) -> np.ndarray | None:
 # --- the server ---
 
 
-def step(plan: Plan, total: Moments, learning: Learning) -> "Learning | MetricMap":
+def step(total: Moments, learning: Learning) -> "Learning | MetricMap":
     """What clients are asked next; the learned map, when there is nothing left to ask."""
     if total.n == 0:
         raise GramfoldError("too few samples to learn features from; use a map without @learned")
     if learning.weights is not None:
-        return _next(plan, learning, metrics.root(total.lower_gram, plan.dim, learning.probes), learning.pilot.columns)
+        return _next(learning, metrics.root(total.lower_gram, learning.dim, learning.probes), learning.pilot.columns)
     if isinstance(learning.space.map, MetricMap):
         pilot = learning.pilot
         penalty = None if pilot.columns is not None else SHRINKAGE * mean_squared_row(total.lower_gram, total.weight)
@@ -186,35 +190,39 @@ def step(plan: Plan, total: Moments, learning: Learning) -> "Learning | MetricMa
         best = metrics.best_block(total.lower_gram, total.cross, squares, total.weight, pilot.plain.dim, sizes)
         spread = pilot.blocks[best].map.description["map"]["scale"] ** 2
         return replace(learning, weights=factor.solve(total.cross), spread=spread)
-    return _after_linear(plan, total, learning)
+    return _after_linear(total, learning)
 
 
-def _after_linear(plan: Plan, total: Moments, learning: Learning) -> "Learning | MetricMap":
+def _after_linear(total: Moments, learning: Learning) -> "Learning | MetricMap":
     inputs, n = learning.space.map.inputs, total.weight
     full, squares = total.gram, float(total.squares.sum())
     found = []
-    if total.dim > inputs + 1 or plan.inputs != "columns":
-        take = np.arange(inputs + 1)
-        found.append(_Comparable.of(full[: inputs + 1, : inputs + 1], total.cross[take], squares, n, None))
-    if total.dim > inputs + 1 or plan.inputs == "columns":
-        take = np.r_[0, np.arange(total.dim - inputs, total.dim)]
-        take = arrays.like(take, full)
-        gram, cross = full[take][:, take], total.cross[take]
-        centre = gram[1:, 0] / n
-        variance = gram.diagonal()[1:] / n - centre**2
-        constant = variance <= 1e-12 * (centre**2 + variance.clip(0.0))
-        scale = (variance * ~constant + constant) ** 0.5
-        turn = arrays.zeros(tuple(gram.shape), gram)
-        arrays.add_to_diagonal(turn[1:, 1:], 1.0 / scale)
-        turn[0, 0], turn[0, 1:] = 1.0, -centre / scale
-        found.append(_Comparable.of(turn.T @ gram @ turn, turn.T @ cross, squares, n, (centre, scale)))
+    if learning.inputs != "columns":
+        found.append(_Comparable.of(full[: inputs + 1, : inputs + 1], total.cross[: inputs + 1], squares, n, None))
+    if learning.inputs != "rows":  # the last of the columns, and the one
+        take = arrays.like(np.r_[0, np.arange(total.dim - inputs, total.dim)], full)
+        gram, cross, columns = _standardised(full[take][:, take], total.cross[take], n)
+        found.append(_Comparable.of(gram, cross, squares, n, columns))
     best = min(found, key=lambda candidate: candidate.score)
     probes = metrics.spread_probes(best.gram, n, learning.seed)
     if best.columns is not None:  # what matters may do so along a curve: a linear head would not know
-        return _next(plan, replace(learning, probes=probes, passes=plan.passes + 1), metrics.isotropic(probes), best.columns)
-    weights = ridge(best.gram, best.cross, SHRINKAGE * mean_squared_row(best.gram, n))[1:]
-    metric = metrics.root(weights @ weights.T, plan.dim, probes)
-    return _next(plan, replace(learning, probes=probes, passes=plan.passes + 1), metric, None)
+        metric = metrics.isotropic(probes)
+    else:
+        weights = ridge(best.gram, best.cross, SHRINKAGE * mean_squared_row(best.gram, n))[1:]
+        metric = metrics.root(weights @ weights.T, learning.dim, probes)
+    return _next(replace(learning, probes=probes, passes=learning.passes + 1), metric, best.columns)
+
+
+def _standardised(gram: Array, cross: Array, n: float) -> tuple[Array, Array, tuple[Array, Array]]:
+    """The moments of [1, (x - centre) / scale] from those of [1, x], with centre and scale; a constant column keeps its own."""
+    centre = gram[1:, 0] / n
+    variance = gram.diagonal()[1:] / n - centre**2
+    constant = variance <= 1e-12 * (centre**2 + variance.clip(0.0))
+    scale = (variance * ~constant + constant) ** 0.5
+    turn = arrays.zeros(tuple(gram.shape), gram)
+    arrays.add_to_diagonal(turn[1:, 1:], 1.0 / scale)
+    turn[0, 0], turn[0, 1:] = 1.0, -centre / scale
+    return turn.T @ gram @ turn, turn.T @ cross, (centre, scale)
 
 
 @dataclass(frozen=True)
@@ -232,17 +240,17 @@ class _Comparable:
         return cls(gram, cross, gcv_score(gram, cross, squares, n, penalty)[0], columns)
 
 
-def _next(
-    plan: Plan, learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None
-) -> "Learning | MetricMap":
+def _next(learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> "Learning | MetricMap":
     """Another pass, or the map that the passes have led to."""
     left = learning.passes - 1
     inputs, seed = learning.space.map.inputs, learning.seed
     plain = features.draw(Concat([Bias(), Linear()]), inputs, seed, "features/plain")
     spreads = SPREADS["rows" if columns is None else "columns"]
     if left == 0:
-        return MetricMap.of(plain, [_block(metric, plan.dim, learning.spread or spreads[0], seed, "features/learned")], columns)
-    size = max(plan.dim // 2 // len(spreads), 1)
+        return MetricMap.of(
+            plain, [_block(metric, learning.dim, learning.spread or spreads[0], seed, "features/learned")], columns
+        )
+    size = max(learning.dim // 2 // len(spreads), 1)
     blocks = [_block(metric, size, spread, seed, f"pilot/{left}/{i}") for i, spread in enumerate(spreads)]
     space = replace(learning.space, map=MetricMap.of(plain, blocks, columns))
     return replace(learning, space=space, passes=left, weights=None)
@@ -254,7 +262,7 @@ def _block(metric: tuple[Array, float], dim: int, spread: float, seed: int, name
     return Block(drawn, Metric(axes, arrays.like(np.array([base]), axes)))
 
 
-def comparable_as(map: Map, drawn: DrawnMap) -> Map:
-    """A drawn map of the inputs as a learned one makes them comparable."""
+def comparable_as(map: Map, other: Map) -> Map:
+    """Another map, of the inputs as a learned one makes them comparable."""
     columns = map.columns if isinstance(map, MetricMap) else None
-    return drawn if columns is None else MetricMap.of(drawn, [], columns)
+    return MetricMap.of(other, [], columns) if columns is not None and isinstance(other, DrawnMap) else other
