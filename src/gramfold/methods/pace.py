@@ -22,7 +22,7 @@ from gramfold.features import Map
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic
-from gramfold.methods.parts import traffic
+from gramfold.methods.parts import learning, traffic
 from gramfold.methods.parts.learning import Plan, comparable_as, unseen
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
 from gramfold.methods.protocol import ClientData
@@ -42,7 +42,7 @@ class Streams(Record, kind="pace/streams"):
 
     @property
     def chosen(self) -> Any:
-        return self.pooled.chosen if self.pooled is not None else {}
+        return {**learning.described(self.space.map), **(self.pooled.chosen if self.pooled is not None else {})}
 
 
 @dataclass(frozen=True)

@@ -262,6 +262,14 @@ def _block(metric: tuple[Array, float], dim: int, spread: float, seed: int, name
     return Block(drawn, Metric(axes, arrays.like(np.array([base]), axes)))
 
 
+def described(map: Map) -> dict[str, Any]:
+    """What was chosen about a map, for the result."""
+    if not isinstance(map, MetricMap):
+        return {}
+    spread = {"spread": map.blocks[0].map.description["map"]["scale"] ** 2}
+    return {"inputs": "rows of one length" if map.columns is None else "standardised columns", **spread}
+
+
 def comparable_as(map: Map, other: Map) -> Map:
     """Another map, of the inputs as a learned one makes them comparable."""
     columns = map.columns if isinstance(map, MetricMap) else None
