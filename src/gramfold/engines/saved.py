@@ -70,8 +70,8 @@ def write(folder: Path, saved: SavedRun, shared: Head | None, heads: Mapping[str
     else:
         (folder / SHARED).unlink(missing_ok=True)
     ours = {head_file(folder, name): head for name, head in heads.items()}
-    for path in set((folder / HEADS).glob("*.safetensors")) - set(ours):
-        path.unlink()
+    for path in _saved_heads(folder) - ours.keys():
+        path.unlink(missing_ok=True)
     if ours:
         make_folder(folder / HEADS)
     for path, head in ours.items():
@@ -90,6 +90,15 @@ def read(folder: Path) -> tuple[SavedRun, Head | None, dict[str, Head]]:
     shared = load_head(folder / SHARED) if (folder / SHARED).exists() else None
     files = {client["name"]: head_file(folder, client["name"]) for client in saved.clients}
     return saved, shared, {name: load_head(file) for name, file in files.items() if file.exists()}
+
+
+def _saved_heads(folder: Path) -> set[Path]:
+    """The files of heads that the run saved here has; what else lies there is not ours."""
+    try:
+        clients = SavedRun.unpack(Packet.from_bytes(wire.read(folder / RUN))).clients
+    except GramfoldError:
+        return set()
+    return {head_file(folder, client["name"]) for client in clients}
 
 
 def head_file(folder: Path, name: str) -> Path:

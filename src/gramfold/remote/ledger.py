@@ -1,10 +1,12 @@
 """The server's ledger: the sum of uploads and the list of those in it, in one file that is written atomically.
 
-So an upload counts once, even across restarts: it is either in both the sum and the list, or in neither. This is the place
-for a durable ledger that also records the history of the sum.
+So an upload counts once, even across restarts: it is either in both the sum and the list, or in neither. Uploads that are kept
+one by one lie in files named by their id: a new one is there before the list names it, an old one until the list no longer does.
+This is the place for a durable ledger that also records the history of the sum.
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,8 @@ from gramfold.engines.transport import Contribution, Fold
 from gramfold.errors import GramfoldError
 from gramfold.moments import Moments
 from gramfold.wire import Packet
+
+KEPT_FILE = re.compile(r"upload-[0-9a-f]{32}\.safetensors")
 
 
 @dataclass
@@ -42,20 +46,19 @@ class Ledger(Fold):
         self.contributed = set(self.counted)
 
     def add(self, contribution: Contribution) -> None:
-        """Add a site's upload; one that is already in the sum must be replaced."""
+        """Add a site's upload; one that is already in the sum must be replaced. What is refused changes nothing."""
         assert isinstance(contribution, SentUpload)
-        site, upload = contribution.site, contribution.upload
-        if contribution.replaced is not None:
-            self._subtract(site, upload, contribution.replaced)
+        site, upload, total = contribution.site, contribution.upload, self.total
         if site in self.counted:
-            raise GramfoldError("its data has changed and its previous upload is gone; start over in another folder")
+            total = self._without(site, upload, contribution.replaced)
         if self.kept is not None:
-            wire.write_atomically(self._kept_file(site), *upload.pack().pieces())
+            wire.write_atomically(self._kept_file(site, contribution.upload_id), *upload.pack().pieces())
         samples = upload.n if isinstance(upload, Moments) else None
-        if self.total is None:
+        if total is None:
             self.total = upload
         else:
-            self.total += upload
+            total += upload
+            self.total = total
         self.counted[site], self.digests[site] = contribution.upload_id, contribution.digest
         if samples is not None:
             self.samples[site] = samples
@@ -68,29 +71,41 @@ class Ledger(Fold):
             raise GramfoldError("what it wants subtracted is not what it sent before; start over in another folder")
         return uploads.unpack(packet)
 
-    def _subtract(self, site: str, upload: Any, replaced: Any) -> None:
+    def _without(self, site: str, upload: Any, replaced: Any) -> Any:
+        """The sum without what a site sent before, which its new upload replaces."""
+        if replaced is None:
+            raise GramfoldError("its data has changed and its previous upload is gone; start over in another folder")
         if self.kept is not None:
             replaced = self.upload_of(site)
         if not (isinstance(replaced, Moments) and isinstance(upload, Moments)):
             raise GramfoldError("only moments can be subtracted from a sum; start over in another folder")
         upload.require_same_space(self.total)
-        self.total = self.total - replaced
-        del self.counted[site]
-        self.samples.pop(site, None)
+        return self.total - replaced
 
     def upload_of(self, client: str) -> Any:
         """A site's upload, for methods that keep them."""
-        return uploads.unpack(Packet.from_bytes(wire.read(self._kept_file(client))))
+        return uploads.unpack(Packet.from_bytes(wire.read(self._kept_file(client, self.counted[client]))))
 
-    def _kept_file(self, site: str) -> Path:
+    def _kept_file(self, site: str, upload_id: str) -> Path:
+        """Of this site and this upload: a site that names another's id cannot touch the other's file."""
         assert self.kept is not None
-        return self.kept / f"{hashlib.sha256(site.encode()).hexdigest()[:32]}.safetensors"
+        return self.kept / f"upload-{hashlib.sha256(f'{upload_id} {site}'.encode()).hexdigest()[:32]}.safetensors"
+
+    def sweep(self) -> None:
+        """Remove the kept uploads that do not count, and nothing else that may lie in the folder."""
+        if self.kept is None:
+            return
+        counted = {self._kept_file(site, upload_id) for site, upload_id in self.counted.items()}
+        for path in self.kept.iterdir():
+            if path not in counted and (KEPT_FILE.fullmatch(path.name) or wire.is_temporary(path)):
+                path.unlink(missing_ok=True)
 
     def save(self, path: Path, session: str, task: str) -> None:
         packed: Packet = self.total.pack()
         sites = {"counted": self.counted, "digests": self.digests, "samples": self.samples}
         meta = {"session": session, "task": task, **sites, "upload": dict(packed.meta)}
         wire.write_atomically(path, *Packet(packed.arrays, meta, packed.triangular).pieces())
+        self.sweep()
 
     @classmethod
     def load(cls, path: Path, session: str, kept: Path | None) -> "Ledger":

@@ -12,13 +12,13 @@ is exact. An upload that arrives after its deadline is folded into the sum on di
 
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from gramfold import uploads
 from gramfold.engines.events import Progress
+from gramfold.engines.saved import make_folder
 from gramfold.engines.transport import Contribution, Final, Finished, Round, Transport
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
@@ -133,12 +133,12 @@ class Remote(Transport):
 
     def fold(self, round_: Round) -> Ledger:
         once = self.method.rounds == 1
-        if round_.keep:
-            if not once:
-                shutil.rmtree(self._kept, ignore_errors=True)
-            self._kept.mkdir(exist_ok=True)
         kept = self._kept if round_.keep else None
+        if kept is not None:
+            make_folder(kept)
         self.ledger = Ledger.load(self._ledger_file, self._session, kept) if once else Ledger(kept=kept)
+        if not once:
+            self.ledger.sweep()
         return self.ledger
 
     def uploads(self, round_: Round) -> Iterator[Contribution]:

@@ -232,3 +232,15 @@ def test_a_site_has_one_upload_in_the_sum(federation):
     with pytest.raises(GramfoldError, match="start over"):
         fold.add(sent("north", "2", upload))
     assert fold.total.n == 2
+
+
+@pytest.mark.parametrize("method", [gf.PACE(regime="moments"), gf.DeepAFL(depth=1, regime="moments")], ids=repr)
+def test_a_folder_of_somebody_elses_is_left_alone(method, sites):
+    theirs = sites.folder / "out" / "uploads" / "thesis.safetensors"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_bytes(b"three years")
+    for _ in range(2):
+        sites.run(method)
+        kept = [path.name for path in theirs.parent.iterdir() if path != theirs]
+        assert len(kept) == 7
+    assert theirs.read_bytes() == b"three years"
