@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from gramfold import wire
@@ -23,6 +24,15 @@ def run_remote(exchange: Exchange, settings: Settings) -> Result:
     """Run a method over the sites of an exchange; figures, report and shared model are written to `out`."""
     out = settings.out
     make_folder(out)
+    with _locked(out):
+        return _run(exchange, settings, out)
+
+
+def _locked(out: Path) -> AbstractContextManager[None]:
+    return wire.locked(out, f"another run is writing to {out}; wait for its end or choose another `out`")
+
+
+def _run(exchange: Exchange, settings: Settings, out: Path) -> Result:
     (out / ERROR).unlink(missing_ok=True)
     (out / EVENTS).unlink(missing_ok=True)
     transport = Remote(exchange, settings, event_writer(out / EVENTS))
@@ -53,8 +63,10 @@ def event_writer(path: Path) -> Callable[[Event], None]:
 
 
 def record_failure(out: Path, error: GramfoldError) -> str:
-    """Write the reason, as one line, to the run's folder, and return it."""
+    """Write the reason, as one line, to the run's folder, unless another run has it now; and return it."""
     reason = one_line(str(error), 2000)
-    if out.is_dir():
+    if not out.is_dir():
+        return reason
+    with suppress(GramfoldError), _locked(out):
         wire.write_atomically(out / ERROR, f"{reason}\n".encode(), public=True)
     return reason

@@ -1,5 +1,6 @@
 """A site: its own data, and the files on its own disk. Independent of Flower; a message is a header and packets.
 
+    STATE/site.json                                whose folder it is: one site's only
     STATE/sent.jsonl                               what left the site and when, and what was refused
     STATE/METHOD/head.safetensors                  the site's head, for `gramfold.load_head`
     STATE/METHOD/SESSION/memory.safetensors        the method's memory between messages
@@ -35,6 +36,7 @@ from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.remote import diary
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
+from gramfold.remote.state import held
 from gramfold.remote.tasks import session_of, task_from_json
 from gramfold.version import __version__
 from gramfold.wire import Packet, file_name
@@ -56,6 +58,7 @@ class Site:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.config = config
         self.name = str(config.get("name", "")).strip()
+        self._until_answered = contextlib.ExitStack()
 
     def answer(self, kind: str, read: Callable[[], Message]) -> Message:
         """The answer to a message; any error becomes one line in it, with the site's name."""
@@ -68,7 +71,8 @@ class Site:
             if header.get("gramfold") != __version__:
                 theirs = header.get("gramfold")
                 raise GramfoldError(f"the server runs gramfold {theirs}, this site {__version__}; install the same")
-            reply, parts = getattr(self, f"_{kind}")(header, packets)
+            with contextlib.ExitStack() as self._until_answered:
+                reply, parts = getattr(self, f"_{kind}")(header, packets)
         except Exception as error:
             reason = one_line(str(error) if isinstance(error, GramfoldError) else f"{type(error).__name__}: {error}")
             self._note_refusal(kind, reason)
@@ -167,7 +171,9 @@ class Site:
             raise GramfoldError("this node's configuration gives no `state-dir`, where the site keeps its head")
         method, task = self._method(header), task_from_json(header["task"])
         folder = Path(str(state)) / file_name(method.name) / session_of(method, task)
-        return _Work(method, Path(str(state)), folder, str(header["run"]), self.client(task), packets[BROADCAST])
+        client = self.client(task)
+        self._until_answered.enter_context(held(Path(str(state)), self.name))
+        return _Work(method, Path(str(state)), folder, str(header["run"]), client, packets[BROADCAST])
 
     def _method(self, header: Mapping[str, Any]) -> Method:
         """The method that a message names. A method given as module:Class is imported only if this site's configuration lists
