@@ -20,9 +20,9 @@ with wire.locked(Path(sys.argv[1]), "refused"):
 
 
 def test_a_second_user_is_refused_in_the_words_given_and_the_next_is_not(tmp_path):
-    with wire.locked(tmp_path, "one"):
-        with pytest.raises(GramfoldError, match="^somebody else is here$"), wire.locked(tmp_path, "somebody else is here"):
-            pass
+    refused = pytest.raises(GramfoldError, match="somebody else is here")
+    with wire.locked(tmp_path, "one"), refused, wire.locked(tmp_path, "somebody else is here"):
+        pass
     with wire.locked(tmp_path, "two"):
         assert not list(tmp_path.iterdir()), "a lock leaves no file"
 

@@ -15,14 +15,13 @@ PATIENCE = 60.0
 
 @contextmanager
 def held(state: Path, site: str) -> Iterator[None]:
-    """The folder for one message. A second site with the same folder is refused: they would take each other's memory for theirs."""
+    """The folder for one message. A second site with the same folder is refused: their memories are not each other's."""
     try:
         state.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise GramfoldError(f"cannot make {state}: {error.strerror}") from None
-    with wire.locked(
-        state, f"{state} is in use by another message or another site; give every site its own `state-dir`", PATIENCE
-    ):
+    busy = f"{state} is in use by another message or another site; give every site its own `state-dir`"
+    with wire.locked(state, busy, PATIENCE):
         owner = _owner(state / OWNER)
         if owner is None:
             wire.write_atomically(state / OWNER, json.dumps({"site": site}).encode())

@@ -17,6 +17,6 @@ from gramfold.wire.triangle import (
 
 __all__ = [
     "FORMAT", "Packet", "Shapes", "add_lower", "file_name", "is_temporary", "locked", "lower_diagonal", "lower_size",
-    "pack_lower", "pack_upper", "packet_size", "read", "read_json", "serialised_size", "sync_folder", "unpack_lower", "unpack_upper",
-    "upper_size", "write_atomically",
+    "pack_lower", "pack_upper", "packet_size", "read", "read_json", "serialised_size", "sync_folder", "unpack_lower",
+    "unpack_upper", "upper_size", "write_atomically",
 ]  # fmt: skip

@@ -1,5 +1,5 @@
-"""One process at a time in a folder. The lock is the kernel's and lies on the folder itself: no file stays behind, and it ends with
-the process that holds it, however that ends."""
+"""One process at a time in a folder. The lock is the kernel's and lies on the folder itself: no file stays behind, and it ends
+with the process that holds it, however that ends."""
 
 import os
 import time

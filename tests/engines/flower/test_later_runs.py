@@ -255,7 +255,7 @@ def test_a_second_run_in_the_same_folder_is_refused_and_leaves_the_first_alone(s
     out.mkdir()
     with wire.locked(out, "the first run"):
         (out / "events.jsonl").write_text("of the first\n")
-        with pytest.raises(GramfoldError, match="another run is writing to .*choose another `out`"):
+        with pytest.raises(GramfoldError, match=r"another run is writing to .*choose another `out`"):
             sites.run(gf.AFL())
         assert [path.name for path in out.iterdir()] == ["events.jsonl"]
         assert (out / "events.jsonl").read_text() == "of the first\n"
