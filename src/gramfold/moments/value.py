@@ -16,6 +16,7 @@ from gramfold import wire
 from gramfold.errors import GramfoldError
 from gramfold.moments import codec, samples
 from gramfold.moments.checks import check_exact_counts, check_possible, check_symmetric
+from gramfold.moments.forgetting import check_remainder
 from gramfold.moments.products import Products, recover_rows
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
@@ -218,7 +219,9 @@ class Moments:
             return self._same_space()
         arrays.add_to_diagonal(gram, (-diagonal).clip(0.0))
         extra = self.extra_weight - other.extra_weight
-        return self._same_space(n, squares.clip(0.0), Products.of(gram, self.cross - other.cross), extra)
+        rest = self._same_space(n, squares.clip(0.0), Products.of(gram, self.cross - other.cross), extra)
+        check_remainder(self, rest)
+        return rest
 
     def settle(self) -> "Moments":
         """Multiply buffered rows out in place: called once on a finished sum, reading it takes no second gram. Returns itself."""
