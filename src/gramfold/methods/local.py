@@ -12,6 +12,7 @@ from gramfold.methods.analytic import Analytic, Begin, counting, root_weights, s
 from gramfold.methods.parts.selection import Candidate, choose_candidate, penalty_grid
 from gramfold.methods.protocol import ClientData
 from gramfold.numerics.arrays import Array
+from gramfold.numerics.magnitude import require_products
 from gramfold.solve.dual import ridge_from_rows, ridge_with_left_out
 from gramfold.solve.leave_one_out import Kernel
 from gramfold.solve.temperature import fit_temperature
@@ -43,6 +44,7 @@ class Local(Analytic):
         train = counting(client)
         rows = space.map(train.inputs)
         targets, roots = space.targets(train, rows), root_weights(train, rows)
+        require_products(features=rows, targets=targets)
         rows = scaled(rows, roots)
         if self.beta is None:
             found, scores = choose_candidate(

@@ -20,6 +20,7 @@ from gramfold.moments.forgetting import check_remainder
 from gramfold.moments.products import Products, recover_rows
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.numerics.magnitude import Magnitude
 from gramfold.wire import Packet
 
 Labels = tuple[int | str, ...]
@@ -84,11 +85,11 @@ class Moments:
         weights = None if weights is None else samples.checked_weights(weights, len(features))
         n, m = features.shape
         total = cls(m, outputs, labels=labels, fingerprint=fingerprint, like=arrays.zeros((0,), features))
+        found = Magnitude()
         for block in arrays.blocks(n, m):
             rows = arrays.float64(features[block])
             wanted = targets[block]
-            if not (arrays.all_finite(rows) and arrays.all_finite(wanted)):
-                raise GramfoldError("features and targets must be finite; found NaN or infinity")
+            found.look(features=rows, targets=wanted)
             total.exact_n += len(rows)
             squares = samples.squares(rows, wanted, outputs, None if weights is None else weights[block])
             total.squares = total.squares + squares
@@ -98,6 +99,7 @@ class Moments:
             elif len(rows) < m and copy:  # buffered rows are kept as they are, so they must be nobody else's
                 rows, wanted = arrays.copy(rows), arrays.copy(wanted)
             total.products.append(rows, wanted)
+        found.require_enough()
         return total.settle()
 
     @classmethod

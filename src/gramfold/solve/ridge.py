@@ -122,7 +122,8 @@ def _condition_estimate(lower: Array) -> float:
     if not len(lower):
         return 1.0
     diagonal = abs(lower.diagonal())
-    return (float(diagonal.max()) / max(float(diagonal.min()), 1e-300)) ** 2
+    ratio = float(diagonal.max()) / max(float(diagonal.min()), 1e-300)
+    return ratio * ratio  # infinite, where ** would raise
 
 
 @dataclass(frozen=True)
