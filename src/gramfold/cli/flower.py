@@ -56,6 +56,7 @@ def up(
         "task": task_to_json(federation.task),
         "seed": seed,
         "minimum-sites": len(federation),
+        "release-sites": 1,  # all sites are on this machine
         "out": str(out),
     }
     write_app(place / "app", settings)

@@ -23,6 +23,7 @@ RUN_CONFIG: Mapping[str, Value] = {
     "out": "result",
     "sites": "",
     "max-classes": 1000,
+    "release-sites": 3,
 }
 """Everything that can be set for a run (`flwr run -c 'method="afl"'`)."""
 

@@ -36,6 +36,7 @@ from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.remote import diary
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
+from gramfold.remote.policy import Policy
 from gramfold.remote.state import held
 from gramfold.remote.tasks import session_of, task_from_json
 from gramfold.version import __version__
@@ -71,6 +72,7 @@ class Site:
             if header.get("gramfold") != __version__:
                 theirs = header.get("gramfold")
                 raise GramfoldError(f"the server runs gramfold {theirs}, this site {__version__}; install the same")
+            self.policy.check_run(header)
             with contextlib.ExitStack() as self._until_answered:
                 reply, parts = getattr(self, f"_{kind}")(header, packets)
         except Exception as error:
@@ -83,6 +85,10 @@ class Site:
         if self.config.get("state-dir"):
             with contextlib.suppress(GramfoldError):  # where nothing can be written, nothing was sent either
                 diary.note(str(self.config["state-dir"]), asked=kind, refused=reason)
+
+    @functools.cached_property
+    def policy(self) -> Policy:
+        return Policy.read(self.config)
 
     # --- its data ---
 
@@ -120,7 +126,13 @@ class Site:
         """Its upload; only the upload's id where the server has already counted it."""
         work = self._work(header, packets)
         train = work.client.train()
+        why = self.policy.abstains(train, task_from_json(header["task"]))
+        if why is not None:
+            diary.note(work.state, method=work.method.name, session=work.folder.name, run=work.run, abstained=why, bytes=0)
+            return {"abstains": why}, {}
         reply, parts = self._upload(header, work, train)
+        if UPLOAD in parts:
+            self.policy.check_times(reply["upload"], diary.released(work.state))
         sent = {"bytes": parts[UPLOAD].wire_bytes, "sha256": parts[UPLOAD].digest()} if UPLOAD in parts else {"bytes": 0}
         replaced = {"replaces": reply["replaces"]} if "replaces" in reply else {}
         diary.note(
@@ -173,7 +185,9 @@ class Site:
         folder = Path(str(state)) / file_name(method.name) / session_of(method, task)
         client = self.client(task)
         self._until_answered.enter_context(held(Path(str(state)), self.name))
-        return _Work(method, Path(str(state)), folder, str(header["run"]), client, packets[BROADCAST])
+        work = _Work(method, Path(str(state)), folder, str(header["run"]), client, packets[BROADCAST])
+        self.policy.check_maps(work.broadcast)
+        return work
 
     def _method(self, header: Mapping[str, Any]) -> Method:
         """The method that a message names. A method given as module:Class is imported only if this site's configuration lists

@@ -36,8 +36,10 @@ from gramfold.remote.messages import (
     UPLOAD,
     Exchange,
     Message,
+    one_line,
 )
-from gramfold.remote.peers import Answer, Peer, Peers
+from gramfold.remote.peers import LOG, Answer, Peer, Peers
+from gramfold.remote.release import check_first, check_release
 from gramfold.remote.settings import Settings
 from gramfold.remote.tasks import agreed_task, session_of, task_from_json, task_to_json
 from gramfold.version import __version__
@@ -59,6 +61,8 @@ class Remote(Transport):
         self.exchange, self.settings, self.method = exchange, settings, settings.method
         self.peers = Peers(exchange, progress)
         self.late: list[str] = []
+        self.receiving: dict[str, str] = {}
+        """The sites that receive and do not contribute, and why."""
         self.ledger = Ledger()
         self._named: dict[str, int] = {}
         self._round: Round | None = None
@@ -172,12 +176,19 @@ class Remote(Transport):
         needed = minimum if len(nodes) == len(self._named) else min(minimum, len(nodes))
         if len(self.ledger.counted) < max(needed, 1):
             raise GramfoldError(f"only {len(self.ledger.counted)} of at least {needed} sites sent an upload; {self._reasons()}")
+        if once:
+            check_release(self.settings.out, self.ledger.counted, self.settings.release_sites)
+        else:
+            check_first(len(self.ledger.counted), self.settings.release_sites)
 
     def _contribution(
         self, peer: Peer, header: Mapping[str, Any], packets: Mapping[str, Packet], received: int
     ) -> SentUpload | None:
         """An upload, unpacked; None where it is already in the sum or cannot be read."""
         try:
+            if "abstains" in header:
+                self._take_abstention(peer, header)
+                return None
             upload_id = header.get("upload")
             if not isinstance(upload_id, str) or not _ID.fullmatch(upload_id):
                 raise GramfoldError("its upload has no valid id")
@@ -199,6 +210,13 @@ class Remote(Transport):
         except Exception as error:  # a bad upload must not stop the other sites
             self.peers.refuse(peer, QUERY, error)
             return None
+
+    def _take_abstention(self, peer: Peer, header: Mapping[str, Any]) -> None:
+        """A site that receives without contributing; what it sent before must not stay in the sum against its will."""
+        if peer.site in self.ledger.counted:
+            raise GramfoldError("it no longer contributes, but an upload of its is in the sum; `gramfold flower forget` it")
+        self.receiving[peer.site] = one_line(str(header["abstains"]))
+        LOG.info("%s receives, and does not contribute: %s", peer.label, self.receiving[peer.site])
 
     def _save_ledger(self) -> None:
         self.ledger.save(self._ledger_file, self._session, self._task_text)
@@ -234,7 +252,8 @@ class Remote(Transport):
     def _header(self, **more: Any) -> dict[str, Any]:
         parameters = dict(self.method.parameters())
         common = {"gramfold": __version__, "method": spec_of(self.method), "parameters": parameters}
-        return {**common, "task": self._task_text, "run": self._run, **more}
+        promised = {"release-sites": self.settings.release_sites}
+        return {**common, **promised, "task": self._task_text, "run": self._run, **more}
 
     def _take_late(self, kind: str, answer: Answer) -> None:
         """Handle an answer to a request of an earlier phase."""
@@ -266,6 +285,7 @@ class Remote(Transport):
             "answered": list(answered),
             "excluded": self.peers.excluded,
             "late": self.late,
+            "receiving": self.receiving,
             "folded": sorted(self.ledger.counted),
             "seconds": {peer.site: peer.seconds for peer in self.peers.by_node.values() if peer.site in answered},
         }

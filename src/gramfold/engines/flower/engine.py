@@ -49,6 +49,7 @@ class FlowerRuns:
             "seed": self.federation.task.seed,
             "minimum-sites": len(self.federation),
             "deadline-seconds": DEADLINE_SECONDS,
+            "release-sites": 1,  # all sites are this process's own
             "out": str(out),
         }
         Settings.read(config)  # fail before anything starts on what the server would reject
