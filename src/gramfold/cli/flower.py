@@ -17,7 +17,7 @@ flower = typer.Typer(help="Run over a real network: sites keep their data and th
 @flower.command()
 def new(
     folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet.")],
-    sites: Annotated[str, typer.Option(help="The sites' names, separated by commas.")] = "north,south",
+    sites: Annotated[str, typer.Option(help="The sites' names, separated by commas.")] = "north,east,south",
     server: Annotated[str, typer.Option(help="Where sites reach the server: HOST or HOST:PORT.")] = "localhost:8443",
 ) -> None:
     """Write what a server and its sites need: an app, certificates, a loader to fill in, and a README with every command."""

@@ -55,7 +55,7 @@ def write_project(folder: Path, sites: Sequence[str], host: str, port: int) -> N
     if folder.exists():
         raise GramfoldError(f"{folder} exists; choose a new folder")
     if not sites or len(set(sites)) < len(sites):
-        raise GramfoldError("name at least one site, and none twice: --sites north,south")
+        raise GramfoldError("name at least one site, and none twice: --sites north,east,south")
     invalid = [name for name in sites if name != wire.file_name(name)]
     if invalid:
         raise GramfoldError(f"{invalid[0]!r} is not a valid site name: use letters, digits, - and _")

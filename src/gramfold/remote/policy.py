@@ -19,6 +19,7 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.features import parse
+from gramfold.features.registry import MAPS
 from gramfold.federation import Samples, Task
 from gramfold.numerics.arrays import to_numpy
 from gramfold.wire.record import Record

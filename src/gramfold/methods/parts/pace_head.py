@@ -21,7 +21,7 @@ from gramfold.numerics.arrays import Array
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.dual import mean_squared_length, ridge_from_rows, ridge_with_left_out
 from gramfold.solve.leave_one_out import Kernel, left_out_residuals, leverages, mean_leverage
-from gramfold.solve.ridge import Factor
+from gramfold.solve.ridge import Factor, LeastNorm, spanned
 from gramfold.solve.softmax import fit_weights
 from gramfold.wire.record import Record
 
@@ -106,12 +106,19 @@ class PaceHead:
             leverage = Sketch(factor.solve_transposed(arrays.like(signs / math.sqrt(SKETCH), weights)))
         return Pooled(weights, leverage, discriminant, counts, {"beta": beta})
 
-    def reply(self, upload: Moments, pooled: Pooled) -> Pooled:
-        """What one client is sent where the server keeps its moments: a small triangle instead of the large one."""
-        if self.regime != "moments" or upload.n >= upload.dim or not isinstance(pooled.leverage, Factor):
+    def reply(self, upload: Moments | None, pooled: Pooled) -> Pooled:
+        """What one client is sent where the server keeps its moments: of the sum's triangle, what its own samples touch, which is
+        a small triangle where they are few. Who sent nothing needs nothing of it; however many samples a client claims, it gets
+        no more than the span of those it sent."""
+        if self.regime != "moments" or not isinstance(pooled.leverage, Factor):
             return pooled
-        rows, _ = upload.factor()
-        return replace(pooled, leverage=Hat(arrays.gram(pooled.leverage.solve_lower(rows.T))))
+        if upload is None:
+            return replace(pooled, leverage=Hat(arrays.zeros((0, 0), pooled.weights)))
+        if upload.n < upload.dim:
+            rows, _ = upload.factor()
+            return replace(pooled, leverage=Hat(arrays.gram(pooled.leverage.solve_lower(rows.T))))
+        span = spanned(upload.lower_gram)
+        return pooled if span is None else replace(pooled, leverage=LeastNorm(pooled.leverage.solve_lower(span @ span.T)))
 
     def shared(self, space: Space, pooled: Pooled) -> Head:
         """The head of all clients: no refinement, and the pooled class shares."""
