@@ -7,6 +7,7 @@ This is the place for a durable ledger that also records the history of the sum.
 
 import hashlib
 import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from gramfold.errors import GramfoldError
 from gramfold.moments import Moments
 from gramfold.wire import Packet
 
+LEDGER, KEPT = "fold.safetensors", "uploads"
+"""Its file, and the folder of single uploads, in a run's folder."""
 KEPT_FILE = re.compile(r"upload-[0-9a-f]{32}\.safetensors")
 
 
@@ -43,6 +46,8 @@ class Ledger(Fold):
         """The hash of what each site sent: nothing else is subtracted in its name."""
         self.samples: dict[str, int] = {}
         """How many samples a site's upload has, where it says."""
+        self.id = secrets.token_hex(16)
+        """Of this sum: sites keep what they sent to it apart from what they sent to others."""
         self.contributed = set(self.counted)
 
     def add(self, contribution: Contribution) -> None:
@@ -82,6 +87,23 @@ class Ledger(Fold):
         upload.require_same_space(self.total)
         return self.total - replaced
 
+    def forget(self, site: str) -> bool:
+        """Take a site out; saving removes its file. Returns whether the sum was made anew from the other uploads: if not, it is gone."""
+        del self.counted[site]
+        self.digests.pop(site, None)
+        self.samples.pop(site, None)
+        self.contributed.discard(site)
+        self.total = None
+        if self.kept is None or not all(self._kept_file(*entry).exists() for entry in self.counted.items()):
+            return False
+        for other in self.counted:
+            upload = self.upload_of(other)
+            if self.total is None:
+                self.total = upload
+            else:
+                self.total += upload
+        return True
+
     def upload_of(self, client: str) -> Any:
         """A site's upload, for methods that keep them."""
         return uploads.unpack(Packet.from_bytes(wire.read(self._kept_file(client, self.counted[client]))))
@@ -103,7 +125,7 @@ class Ledger(Fold):
     def save(self, path: Path, session: str, task: str) -> None:
         packed: Packet = self.total.pack()
         sites = {"counted": self.counted, "digests": self.digests, "samples": self.samples}
-        meta = {"session": session, "task": task, **sites, "upload": dict(packed.meta)}
+        meta = {"session": session, "task": task, "ledger": self.id, **sites, "upload": dict(packed.meta)}
         wire.write_atomically(path, *Packet(packed.arrays, meta, packed.triangular).pieces())
         self.sweep()
 
@@ -112,18 +134,34 @@ class Ledger(Fold):
         """The saved ledger; an empty one if there is no file."""
         if not path.exists():
             return cls(kept=kept)
-        packet = Packet.from_bytes(wire.read(path))
-        if packet.meta.get("session") != session:
+        ledger, about = cls.open(path, kept)
+        if about["session"] != session:
             raise GramfoldError(
                 f"{path.parent} holds folded uploads of another method, parameters or task; choose another folder"
             )
-        total = uploads.unpack(Packet(packet.arrays, packet.meta["upload"], packet.triangular))
-        ledger = cls(total, packet.meta["counted"], kept)
-        # a ledger of an earlier gramfold has neither: what it counts stays, but cannot be replaced
-        ledger.digests, ledger.samples = dict(packet.meta.get("digests", {})), dict(packet.meta.get("samples", {}))
         return ledger
+
+    @classmethod
+    def open(cls, path: Path, kept: Path | None) -> tuple["Ledger", dict[str, str]]:
+        """The saved ledger, whichever session it is of; and `session` and `task`, to save it again."""
+        packet = Packet.from_bytes(wire.read(path))
+        meta: Any = packet.meta
+        try:
+            total = uploads.unpack(Packet(packet.arrays, dict(meta["upload"]), packet.triangular))
+            ledger = cls(total, _texts(meta["counted"]), kept)
+            # a ledger of an earlier gramfold has neither: what it counts stays, but cannot be replaced
+            ledger.digests = _texts(meta.get("digests", {}))
+            ledger.samples = {str(site): int(n) for site, n in dict(meta.get("samples", {})).items()}
+            ledger.id = str(meta.get("ledger", ledger.id))
+            return ledger, {"session": str(meta["session"]), "task": str(meta["task"])}
+        except (KeyError, TypeError, ValueError) as error:
+            raise GramfoldError(f"{path} is no ledger of uploads: {error!r}") from None
+
+
+def _texts(found: Any) -> dict[str, str]:
+    return {str(key): str(value) for key, value in dict(found).items()}
 
 
 def saved_task(path: Path) -> str | None:
     """The task of the uploads folded there, as JSON; None if there is no file."""
-    return str(Packet.from_bytes(wire.read(path)).meta["task"]) if path.exists() else None
+    return Ledger.open(path, None)[1]["task"] if path.exists() else None

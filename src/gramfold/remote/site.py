@@ -6,6 +6,7 @@
     STATE/METHOD/SESSION/memory.safetensors        the method's memory between messages
     STATE/METHOD/SESSION/received.safetensors      arrays received earlier, which are not sent again
     STATE/METHOD/SESSION/upload-ID.safetensors     the moments that the site sent
+    STATE/METHOD/SESSION/places.json               which of them a server's sum may hold
 
 Every file is written atomically. A session is one method with its parameters on one task; the site derives its name itself,
 and the location of its data comes from its own configuration only, never from a message.
@@ -34,7 +35,7 @@ from gramfold.federation.npz import read_arrays
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
-from gramfold.remote import diary
+from gramfold.remote import diary, places
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
 from gramfold.remote.policy import Policy
 from gramfold.remote.state import held
@@ -154,7 +155,7 @@ class Site:
         packed = upload.pack()
         if work.method.rounds > 1:
             return {"upload": name}, {UPLOAD: packed}
-        replaced = work.swap_upload(name, packed, counted)
+        replaced = work.swap_upload(name, packed, counted, str(header.get("ledger", "")))
         if name in counted:
             return {"upload": name, "counted": True}, {}
         if replaced is None:
@@ -233,17 +234,15 @@ class _Work:
         self._save("memory", memory, upload=upload)
         self.memory, self.memory_of = dict(memory), upload
 
-    def swap_upload(self, name: str, packed: Packet, counted: list[str]) -> tuple[str, Packet] | None:
-        """Keep the new upload; return the earlier, counted one, for the server to subtract."""
+    def swap_upload(self, name: str, packed: Packet, counted: list[str], ledger: str) -> tuple[str, Packet] | None:
+        """Keep the new upload; return the earlier, counted one, for the server to subtract. None is deleted that any server's
+        sum may hold."""
         kept = {path.stem.removeprefix("upload-"): path for path in self.folder.glob("upload-*.safetensors")}
         wire.write_atomically(self.folder / f"upload-{name}.safetensors", *packed.pieces())
-        replaced = None
-        for other in kept.keys() - {name}:
-            if other in counted:
-                replaced = other, Packet.from_bytes(wire.read(kept[other]))
-            else:
-                kept[other].unlink(missing_ok=True)
-        return replaced
+        for other in kept.keys() - places.needed(self.folder, ledger, name, counted, kept) - {name}:
+            kept[other].unlink(missing_ok=True)
+        earlier = next((other for other in sorted(kept.keys() - {name}) if other in counted), None)
+        return None if earlier is None else (earlier, Packet.from_bytes(wire.read(kept[earlier])))
 
     def _load(self, what: str) -> Packet | None:
         """The file of an earlier message of this run; None if it is from another run."""

@@ -25,7 +25,8 @@ from gramfold.federation import Task
 from gramfold.methods import Method, spec_of
 from gramfold.remote import reports
 from gramfold.remote.agreement import odd_ones_out
-from gramfold.remote.ledger import Ledger, SentUpload, saved_task
+from gramfold.remote.erasure import forgotten
+from gramfold.remote.ledger import KEPT, LEDGER, Ledger, SentUpload, saved_task
 from gramfold.remote.messages import (
     BROADCAST,
     EVALUATE,
@@ -47,7 +48,6 @@ from gramfold.wire import Packet
 
 SAVE_EVERY_SECONDS = 30.0
 """The interval between saves of the sum while uploads arrive."""
-LEDGER, KEPT = "fold.safetensors", "uploads"
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -68,6 +68,7 @@ class Remote(Transport):
         self._round: Round | None = None
         self._ledger_file, self._kept = settings.out / LEDGER, settings.out / KEPT
         self._run = "" if settings.method.rounds == 1 else secrets.token_hex(8)
+        self._forgotten = forgotten(settings.out)
         self._task_text = self._session = ""
         self._find_nodes()
         self.task = self._agree()
@@ -143,6 +144,9 @@ class Remote(Transport):
         self.ledger = Ledger.load(self._ledger_file, self._session, kept) if once else Ledger(kept=kept)
         if not once:
             self.ledger.sweep()
+        away = sorted(self.ledger.counted.keys() - {peer.label for peer in self.peers.by_node.values()})
+        if away:
+            LOG.warning("%s: not connected, but in the sum; `gramfold flower forget` takes a site out for good", ", ".join(away))
         return self.ledger
 
     def uploads(self, round_: Round) -> Iterator[Contribution]:
@@ -154,7 +158,8 @@ class Remote(Transport):
             counted = self.ledger.counted
             mine = [counted[peer.label]] if peer.label in counted else []
             # a node that has not yet identified itself is sent all ids
-            header = self._header(round=round_.number, counted=mine if peer.known else sorted(counted.values()))
+            mine = mine if peer.known else sorted(counted.values())
+            header = self._header(round=round_.number, counted=mine, ledger=self.ledger.id)
             return Message(header, {BROADCAST: round_.deliveries.packet(peer.label, round_.broadcast)})
 
         for peer, header, packets, received in self.peers.ask(QUERY if once else TRAIN, message, self._take_late, nodes):
@@ -189,6 +194,9 @@ class Remote(Transport):
             if "abstains" in header:
                 self._take_abstention(peer, header)
                 return None
+            if peer.site in self._forgotten:
+                when = self._forgotten[peer.site]
+                raise GramfoldError(f"it was forgotten on {when} and is not taken in again; choose another `out` for it")
             upload_id = header.get("upload")
             if not isinstance(upload_id, str) or not _ID.fullmatch(upload_id):
                 raise GramfoldError("its upload has no valid id")
