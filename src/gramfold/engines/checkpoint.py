@@ -11,7 +11,7 @@ from gramfold import wire
 from gramfold.engines.deliveries import Deliveries
 from gramfold.engines.driver import State
 from gramfold.engines.transport import Memories
-from gramfold.errors import GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.federation import Client, Federation
 from gramfold.methods import Method
 from gramfold.wire import Packet
@@ -71,12 +71,10 @@ class Checkpoint:
             raise GramfoldError(
                 f"client {changed!r} has other samples than when {self.path} was written; remove it or choose another folder"
             )
-        saved = Snapshot.unpack(Packet(packet.arrays, packet.meta["snapshot"], packet.triangular))
-        state = State(
-            saved.broadcast, saved.round, dict(saved.uplink), frozenset(saved.contributed),
-            Deliveries.from_dict(saved.deliveries, saved.broadcast), [dict(entry) for entry in saved.history], dict(saved.tuned),
-        )  # fmt: skip
-        return Saved(state, {name: dict(memory) for name, memory in saved.memories.items()}, dict(saved.seconds))
+        try:
+            return _restored(packet)
+        except MALFORMED as error:
+            raise GramfoldError(f"{self.path} is damaged; remove it and start over: {error!r}") from None
 
     def save(self, saved: Saved) -> None:
         state = saved.state
@@ -86,6 +84,15 @@ class Checkpoint:
         ).pack()  # fmt: skip
         whole = Packet(packed.arrays, {"run": self._run, "samples": self._samples, "snapshot": packed.meta}, packed.triangular)
         wire.write_atomically(self.path, whole.to_bytes())
+
+
+def _restored(packet: Packet) -> Saved:
+    saved = Snapshot.unpack(Packet(packet.arrays, packet.meta["snapshot"], packet.triangular))
+    state = State(
+        saved.broadcast, saved.round, dict(saved.uplink), frozenset(saved.contributed),
+        Deliveries.from_dict(saved.deliveries, saved.broadcast), [dict(entry) for entry in saved.history], dict(saved.tuned),
+    )  # fmt: skip
+    return Saved(state, {name: dict(memory) for name, memory in saved.memories.items()}, dict(saved.seconds))
 
 
 def _fingerprint(method: Method, federation: Federation) -> str:

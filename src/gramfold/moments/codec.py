@@ -131,7 +131,7 @@ def _squares(moments: "Moments") -> np.ndarray:
 
 
 def _whole(value: Any) -> int:
-    if not isinstance(value, int) or not 0 <= value <= MAX_SAMPLES:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_SAMPLES:
         raise ValueError(f"expected a whole number, got {value!r}")
     return value
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from gramfold import uploads, wire
 from gramfold.engines.transport import Contribution, Fold
-from gramfold.errors import GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.moments import Moments
 from gramfold.wire import Packet
 
@@ -88,7 +88,7 @@ class Ledger(Fold):
         return self.total - replaced
 
     def forget(self, site: str) -> bool:
-        """Take a site out; saving removes its file. Returns whether the sum was made anew from the other uploads: if not, it is gone."""
+        """Take a site out; saving removes its file. Whether the sum was made anew from the other uploads: if not, it is gone."""
         del self.counted[site]
         self.digests.pop(site, None)
         self.samples.pop(site, None)
@@ -154,7 +154,7 @@ class Ledger(Fold):
             ledger.samples = {str(site): int(n) for site, n in dict(meta.get("samples", {})).items()}
             ledger.id = str(meta.get("ledger", ledger.id))
             return ledger, {"session": str(meta["session"]), "task": str(meta["task"])}
-        except (KeyError, TypeError, ValueError) as error:
+        except MALFORMED as error:
             raise GramfoldError(f"{path} is no ledger of uploads: {error!r}") from None
 
 
