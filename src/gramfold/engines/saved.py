@@ -60,7 +60,8 @@ class SavedRun(Record, kind="run"):
             if self.total is not None:
                 total = Moments.unpack(Packet(self.total["arrays"], self.total["meta"]), exact_counts=False)
             method = make_method(self.method, **self.parameters)
-            return Run(method, task_from_dict(self.task), self.broadcast, total, self.samples)
+            samples = {str(name): int(n) for name, n in self.samples.items()}
+            return Run(method, task_from_dict(self.task), self.broadcast, total, samples)
         except MALFORMED as error:
             raise GramfoldError(f"not a readable run: {error!r}") from None
 

@@ -170,8 +170,8 @@ class DrawnMap:
 
 def whole(value: Any, what: str) -> int:
     """The value, which must be a whole number that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise GramfoldError(f"a feature map's {what} must be a whole number, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 2**63:
+        raise GramfoldError(f"a feature map's {what} must be a whole number, got {str(value)[:40]}")
     return value
 
 
