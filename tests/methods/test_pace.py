@@ -10,7 +10,9 @@ from gramfold.federation import Samples, Task, digits
 from gramfold.methods import ClientData
 from gramfold.methods.pace import PACE
 from gramfold.methods.parts.influence import OfDirections, OfFactor, blended
+from gramfold.methods.parts.pace_head import PaceHead
 from gramfold.solve.discriminant import Discriminant
+from gramfold.solve.leave_one_out import leverages
 from gramfold.solve.ridge import factorise
 from gramfold.solve.softmax import fit_weights
 
@@ -335,3 +337,37 @@ def test_regression_personalises_and_the_refinement_is_chosen():
     shared = gf.run(gf.AFL(features="raw+bias+linear"), federation).mean_rmse
     for method in (PACE(features="raw+bias+linear"), gf.FedHiP(features="raw+bias+linear"), gf.APFL(features="raw+bias+linear")):
         assert gf.run(method, federation).mean_rmse < 0.8 * shared
+
+
+# --- regime "moments": a client is answered for what it sent ---
+
+
+def duplicated(times: int, n: int = 5, dim: int = 12) -> tuple[gf.Moments, np.ndarray]:
+    """Few samples, each claimed so many times: as many as features or more."""
+    rng = np.random.default_rng(3)
+    F, y = np.tile(rng.standard_normal((n, dim)), (times, 1)), np.tile(rng.integers(0, 2, n), times)
+    return gf.Moments.from_features(F, y, classes=2), F
+
+
+def test_a_client_learns_of_the_sum_only_what_its_samples_touch():
+    head = PaceHead("pace", beta=0.5, regime="moments")
+    rng = np.random.default_rng(4)
+    others = gf.Moments.from_features(rng.standard_normal((200, 12)), rng.integers(0, 2, 200), classes=2)
+    claimed, F = duplicated(times=4)
+    assert claimed.n >= claimed.dim
+    total = others + claimed
+    pooled = head.pool(total, seed=0)
+    sent = head.reply(claimed, pooled).leverage
+    exact = np.einsum("ij,ij->i", F, np.linalg.solve(total.gram + 0.5 * np.eye(12), F.T).T)
+    np.testing.assert_allclose(leverages(sent, F), exact, rtol=1e-9)  # of its own samples, all
+    root = sent.inverse_root
+    assert np.linalg.matrix_rank(root, tol=1e-8) == 5, "and of everything else nothing"
+    full = gf.Moments.from_features(rng.standard_normal((30, 12)), rng.integers(0, 2, 30), classes=2)
+    assert head.reply(full, pooled) is pooled
+
+
+def test_a_client_that_sent_nothing_is_sent_nothing_of_the_sums_triangle(federation):
+    head = PaceHead("pace", beta=0.5, regime="moments")
+    pooled = head.pool(duplicated(4)[0], seed=0)
+    assert not head.reply(None, pooled).leverage.matrix.any()
+    assert PaceHead("pace", beta=0.5).reply(None, pooled) is pooled

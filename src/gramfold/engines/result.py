@@ -11,7 +11,7 @@ from gramfold import evaluation, report
 from gramfold.engines import saved
 from gramfold.engines.by_name import ByName
 from gramfold.engines.folded import Run
-from gramfold.errors import GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.evaluation import Calibration, Evaluation, Scored
 from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
@@ -175,18 +175,23 @@ class Result:
         """The result that `save` wrote."""
         found, shared, heads = saved.read(Path(folder))
         run = found.run()
-        return cls(
-            method=run.method.name,
-            parameters=found.given,
-            rounds=run.method.rounds,
-            clients=ByName({client["name"]: ClientResult.from_dict(client) for client in found.clients}),
-            heads=ByName(heads),
-            global_head=shared,
-            seconds=found.seconds,
-            run=run,
-            chosen=found.chosen,
-            history=found.history,
-        )
+        try:
+            made = cls(
+                method=run.method.name,
+                parameters=found.given,
+                rounds=run.method.rounds,
+                clients=ByName({client["name"]: ClientResult.from_dict(client) for client in found.clients}),
+                heads=ByName(heads),
+                global_head=shared,
+                seconds=found.seconds,
+                run=run,
+                chosen=found.chosen,
+                history=found.history,
+            )
+            made.to_dict()  # where nothing can be computed with them, these are no figures
+        except MALFORMED as error:
+            raise GramfoldError(f"{folder} holds no readable result: {error!r}") from None
+        return made
 
     # --- to look at ---
 

@@ -127,6 +127,8 @@ class DrawnMap:
         self._spec = FeatureMap.from_description(self.description["map"])
         self.inputs = whole(self.description["inputs"], "inputs")
         whole(self.description["seed"], "seed")
+        if not isinstance(self.description.get("name"), str):
+            raise GramfoldError("a feature map without a name cannot be drawn")
         self.dim = self._spec.width(self.inputs)
         if self._spec.drawn(self.inputs) > max(self.inputs * self.dim, MOST_DRAWN):
             raise GramfoldError(f"a feature map from {self.inputs} to {self.dim} numbers with matrices far larger than that")
@@ -182,8 +184,8 @@ class DrawnMap:
 
 def whole(value: Any, what: str) -> int:
     """The value, which must be a whole number that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise GramfoldError(f"a feature map's {what} must be a whole number, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 2**63:
+        raise GramfoldError(f"a feature map's {what} must be a whole number, got {str(value)[:40]}")
     return value
 
 

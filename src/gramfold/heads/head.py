@@ -215,7 +215,8 @@ class Head:
         evidence = None
         if meta["evidence"] is not None:
             discriminant = Discriminant(*(packet[f"discriminant.{key}"] for key in ("mean", "axes", "centroids")))
-            evidence = Evidence(discriminant, **meta["evidence"])
+            weights = {name: _number(value) for name, value in meta["evidence"].items()}
+            evidence = Evidence(discriminant, **weights)
         first = len(streams) - meta["refinement"]
         if not 0 <= first <= len(streams):
             raise ValueError(f"{meta['refinement']} of {len(streams)} streams are a refinement")
@@ -315,6 +316,12 @@ def load_head(path: str | PathLike[str]) -> Head:
     kind = Head if module == __name__ else importlib.import_module(module).TorchHead
     head: Head = kind.unpack(packet)
     return head
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is no number")
+    return float(value)
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

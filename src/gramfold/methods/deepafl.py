@@ -132,7 +132,7 @@ class DeepAFL(Method):
         _, factor = solve_pooled(total, self.beta)
         return replace(broadcast, space=replace(space, map=deep.with_outer(factor.solve(total.cross))))
 
-    def reply(self, upload: Moments, broadcast: Deep) -> Deep:
+    def reply(self, upload: Moments | None, broadcast: Deep) -> Deep:
         return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))
 
     def personalize(self, client: ClientData, broadcast: Deep) -> Head:

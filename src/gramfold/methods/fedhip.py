@@ -79,8 +79,8 @@ class FedHiP(Analytic):
         temperature = shared_temperature(total, weights, gamma, mean_leverage(factor, gamma, total.weight))
         return Pooled(broadcast.space, weights, factor, {"gamma": gamma}, temperature)
 
-    def reply(self, upload: Moments, broadcast: Pooled) -> Record:
-        if self.at == "client":
+    def reply(self, upload: Moments | None, broadcast: Pooled) -> Record:
+        if self.at == "client" or upload is None:
             return broadcast
         rows, targets = upload.factor()
         blend = Blend(broadcast.factor, broadcast.weights, rows, targets)

@@ -14,6 +14,7 @@ from gramfold.methods.parts.selection import Candidate, choose_candidate, penalt
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import counting, root_weights, scaled
 from gramfold.numerics.arrays import Array
+from gramfold.numerics.magnitude import require_products
 from gramfold.solve.dual import ridge_from_rows, ridge_with_left_out
 from gramfold.solve.leave_one_out import Kernel
 from gramfold.solve.temperature import fit_temperature
@@ -48,6 +49,7 @@ class Local(Analytic):
         train = counting(client)
         rows = space.map(train.inputs)
         targets, roots = space.targets(train, rows), root_weights(train, rows)
+        require_products(features=rows, targets=targets)
         rows = scaled(rows, roots)
         if self.beta is None:
             found, scores = choose_candidate(

@@ -118,7 +118,7 @@ class PACE(Analytic):
     def solve(self, total: Moments, broadcast: Streams) -> Streams:
         return replace(broadcast, pooled=self._head.pool(total, broadcast.seed))
 
-    def reply(self, upload: Moments, broadcast: Streams) -> Streams:
+    def reply(self, upload: Moments | None, broadcast: Streams) -> Streams:
         return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))
 
     def personalize(self, client: ClientData, broadcast: Streams) -> Head:

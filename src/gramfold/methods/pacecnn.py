@@ -86,7 +86,7 @@ class PaceCNN(Method):
         space, _ = with_next_layer(broadcast.space, total, broadcast.seed, penalty=None)
         return replace(broadcast, space=space)
 
-    def reply(self, upload: Moments, broadcast: Network) -> Network:
+    def reply(self, upload: Moments | None, broadcast: Network) -> Network:
         return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))
 
     def personalize(self, client: ClientData, broadcast: Network) -> Head:

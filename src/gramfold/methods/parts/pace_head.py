@@ -22,7 +22,7 @@ from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.dual import mean_squared_length, ridge_with_left_out
 from gramfold.solve.leave_one_out import left_out_residuals, mean_leverage
 from gramfold.solve.own_discriminant import own_discriminant
-from gramfold.solve.ridge import Factor
+from gramfold.solve.ridge import Factor, LeastNorm, spanned
 from gramfold.solve.softmax import most_likely
 from gramfold.wire.record import Record
 
@@ -127,13 +127,18 @@ class PaceHead:
             source = Sketch(factor.solve_transposed(arrays.like(signs / math.sqrt(SKETCH), weights)))
         return Pooled(weights, source, discriminant, counts, {"beta": beta}, spread)
 
-    def reply(self, upload: Moments, pooled: Pooled) -> Pooled:
-        """What one client is sent where the server keeps its moments: as many directions as it has samples, instead of the
-        triangle, where that is larger."""
-        if self.regime != "moments" or 2 * upload.n >= upload.dim or not isinstance(pooled.leverage, Factor):
+    def reply(self, upload: Moments | None, pooled: Pooled) -> Pooled:
+        """What one client is sent where the server keeps its moments: of the sum's triangle, what its own samples touch. Who sent
+        nothing needs nothing of it; however many samples a client claims, it gets no more than the span of those it sent."""
+        if self.regime != "moments" or not isinstance(pooled.leverage, Factor):
             return pooled
-        rows, _ = upload.factor()
-        return replace(pooled, leverage=Directions(pooled.leverage.solve(rows.T)))
+        if upload is None:
+            return replace(pooled, leverage=Sketch(arrays.zeros((len(pooled.weights), 1), pooled.weights)))
+        if upload.n < upload.dim:
+            rows, _ = upload.factor()
+            return replace(pooled, leverage=Directions(pooled.leverage.solve(rows.T)))
+        span = spanned(upload.lower_gram)
+        return pooled if span is None else replace(pooled, leverage=LeastNorm(pooled.leverage.solve_lower(span @ span.T)))
 
     def shared(self, space: Space, pooled: Pooled) -> Head:
         """The head of all clients: no refinement, and the pooled class shares."""
@@ -150,7 +155,7 @@ class PaceHead:
     def upload(self, moments: Moments, client: ClientData) -> Moments:
         """The moments as they travel. Where the server answers in the basis of the factor it receives, the client remembers the
         way back to its samples."""
-        if self.regime == "moments" and 2 * moments.n < moments.dim:
+        if self.regime == "moments" and moments.n < moments.dim:
             moments, client.memory[ROTATION] = moments.rotated()
         return moments
 
