@@ -119,6 +119,8 @@ def test_tensors_give_the_same_evidence():
     np.testing.assert_allclose(head.to_torch()(torch.as_tensor(probe)).numpy(), head.scores(probe), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("classes", [10, 20, 100])
-def test_many_classes_expect_the_angle_alone(classes):
-    assert _weights_prior(classes)[0].tolist() == [1.5 * np.sqrt(classes), 0.0, 6.0]
+@pytest.mark.parametrize("classes", [2, 3, 10, 100])
+def test_the_more_classes_the_more_the_angle_counts_and_the_less_the_likelihood(classes):
+    cosine, likelihood, _ = _weights_prior(classes)[0]
+    assert likelihood == pytest.approx(1 / (classes - 1))
+    assert cosine == pytest.approx(1.5 * np.sqrt(classes) * (1 - likelihood))
