@@ -1,7 +1,7 @@
 """PACE with nothing set on every kind of cut, against the best analytic method tuned on the test data, and its estimate against
 the truth.
 
-    python -m benchmarks.every_data [--cifar FILE.npz] [--shift FILE.npz] [--seeds 3]
+    python -m benchmarks.every_data [--cifar FILE.npz] [--shift FILE.npz] [--seeds 3] [--only digits]
 
 Data sets: scikit-learn's digits and breast cancer; CIFAR-100 features (20,000 of them) and the features of eight domains, where
 their files are given. The rows of a data set are cut among clients, and each client's own are split at random, a quarter for
@@ -71,7 +71,9 @@ def data_sets(cifar: str | None, shift: str | None, seeds: int) -> Iterator[Data
     if cifar:
         data = load_npz(cifar)
         rows = np.random.default_rng(0).permutation(len(data.codes))[:20_000]
-        yield Data("CIFAR-100", np.asarray(data.inputs[rows], np.float32), data.codes[rows], None, [10, 100, 1000], seeds)
+        yield Data(
+            "CIFAR-100", np.asarray(data.inputs[rows], np.float32), data.codes[rows], None, [10, 100, 1000], max(1, seeds // 3)
+        )
 
 
 def _codes(names: Any) -> np.ndarray:
@@ -154,16 +156,28 @@ def main() -> None:
     parser.add_argument("--cifar")
     parser.add_argument("--shift")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--only", help="one data set: the others' rows of the result file stay as they are")
     given = parser.parse_args()
-    rows = []
     for data in data_sets(given.cifar, given.shift, given.seeds):
-        for seed in range(data.seeds):
-            for cut, number, owners in cells(data, seed):
-                figures = run_cell(split(data.X, data.codes, owners, seed), int(data.codes.max()) + 1)
-                rows.append({"data": data.name, "cut": cut, "clients": number, "seed": seed, **figures})
-                print(json.dumps(rows[-1]), flush=True)
-            RESULTS.mkdir(exist_ok=True)
-            (RESULTS / "every_data.json").write_text(json.dumps(rows, indent=1) + "\n")
+        if given.only in (None, data.name):
+            keep(data.name, list(measure(data)))
+
+
+def measure(data: Data) -> Iterator[dict[str, Any]]:
+    for seed in range(data.seeds):
+        for cut, number, owners in cells(data, seed):
+            figures = run_cell(split(data.X, data.codes, owners, seed), int(data.codes.max()) + 1)
+            row = {"data": data.name, "cut": cut, "clients": number, "seed": seed, **figures}
+            print(json.dumps(row), flush=True)
+            yield row
+
+
+def keep(name: str, rows: list[dict[str, Any]]) -> None:
+    """Write a data set's rows in place of those that were there."""
+    path = RESULTS / "every_data.json"
+    others = [row for row in (json.loads(path.read_text()) if path.exists() else []) if row["data"] != name]
+    RESULTS.mkdir(exist_ok=True)
+    path.write_text(json.dumps(others + rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":
