@@ -38,8 +38,6 @@ ALPHAS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
 """How many times more the client's own samples may count in its base, tried in turn as long as that makes them more likely."""
 WORTH = 2.0
 """How much more likely, as a logarithm, they must become before a client goes a way of its own at all."""
-FEW_CLASSES = 10
-"""From so many classes on, the prior sees no weight for the likelihood beside the cosine."""
 SKETCH = 128
 """Rows of the sketch from which leverages are estimated, to a relative sqrt(2 / rows)."""
 REGIMES = ("sum", "moments", "sketch")
@@ -293,10 +291,10 @@ def _weights_prior(classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Centre and precision of the weights' prior.
 
     A cosine in C - 1 dimensions has a spread of 1/sqrt(C): its weight goes with sqrt(C). In one dimension it is only a sign, and
-    the likelihood is all there is, at its face value of one; with few classes it keeps a share, which fades as (C - 1)^-2. A step
-    r in the probability of one of two classes is -r in the other's, and 4 r in the log-odds at even odds: 2 r on either side.
+    the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1). A step r in
+    the probability of one of two classes is -r in the other's, and 4 r in the log-odds at even odds: 2 r on either side.
     """
-    cosine, likelihood = 1.5 * math.sqrt(classes), 1.0 / max(classes - 1, 1) ** 2 if classes < FEW_CLASSES else 0.0
+    cosine, likelihood = 1.5 * math.sqrt(classes), 1.0 / max(classes - 1, 1)
     refinement = REFINEMENT_WEIGHT if classes > 2 else 2.0
     spread = np.array([cosine / 2, max(likelihood / 2, 0.3), REFINEMENT_WEIGHT])
     return np.array([(1.0 - likelihood) * cosine, likelihood, refinement]), PRIOR_SAMPLES / spread**2
