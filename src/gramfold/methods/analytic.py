@@ -56,7 +56,7 @@ class Analytic(Method):
     def rounds(self) -> int:
         return 1 + (self._plan.rounds if self._plan is not None else 0)
 
-    def begin(self, task: Task) -> Record:
+    def begin(self, task: Task) -> Any:
         if self._plan is None:
             return self.start(Space.of(draw_map(self.features, task), task), task)
         begun = self.start(Space.of(draw_map("bias+linear", task), task), task)
@@ -81,7 +81,7 @@ class Analytic(Method):
         space: Space = broadcast.space
         return space.fold(client)
 
-    def aggregate(self, total: Moments, broadcast: Any) -> Record:
+    def aggregate(self, total: Moments, broadcast: Any) -> Any:
         if not isinstance(broadcast, Learning):
             return self.solve(total, broadcast)
         after = learning.step(total, broadcast)

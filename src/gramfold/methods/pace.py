@@ -103,7 +103,7 @@ class PACE(Analytic):
     def keeps_uploads(self) -> bool:
         return self._head.keeps_uploads
 
-    def begin(self, task: Task) -> Record:
+    def begin(self, task: Task) -> Any:
         return super().begin(task) if self.features is not None else self.settled(task).begin(task)
 
     def start(self, space: Space, task: Task) -> Streams:

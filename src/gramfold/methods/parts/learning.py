@@ -121,8 +121,8 @@ class Gradients:
 
 def begin(plan: Plan, task: Task, start: Record) -> Learning:
     mode = plan.inputs or ("both" if task.inputs <= FEW else "rows")
-    parts: list[FeatureMap] = {"rows": [Normalize()], "columns": [Linear()], "both": [Normalize(), Linear()]}[mode]
-    return Learning(start, Space.of(draw_map(Concat([Bias(), *parts]), task), task), task.seed, mode, plan.dim, plan.passes)
+    parts: list[FeatureMap] = [Bias(), *([Normalize()] if mode != "columns" else []), *([Linear()] if mode != "rows" else [])]
+    return Learning(start, Space.of(draw_map(Concat(parts), task), task), task.seed, mode, plan.dim, plan.passes)
 
 
 # --- the client ---
