@@ -24,9 +24,9 @@ from gramfold.errors import GramfoldError
 from gramfold.features import ACTIVATIONS, DeepMap, Map
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.analytic import MapLike, Space, counting, draw_map, solve_pooled
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved, without_estimates
 from gramfold.methods.protocol import ClientData, Method
+from gramfold.methods.spaces import MapLike, Space, counting, draw_map, solve_pooled
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array

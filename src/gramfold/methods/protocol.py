@@ -76,6 +76,10 @@ class Method(ABC):
         """The clients that take part in a round."""
         return names
 
+    def settled(self, task: Task) -> "Method":
+        """The same method with what follows from the task alone decided. Engines call this before anything else."""
+        return self
+
     @abstractmethod
     def begin(self, task: Task) -> Record:
         """What all clients are sent before the first round."""

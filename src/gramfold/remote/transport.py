@@ -67,11 +67,12 @@ class Remote(Transport):
         self._named: dict[str, int] = {}
         self._round: Round | None = None
         self._ledger_file, self._kept = settings.out / LEDGER, settings.out / KEPT
-        self._run = "" if settings.method.rounds == 1 else secrets.token_hex(8)
         self._forgotten = forgotten(settings.out)
-        self._task_text = self._session = ""
+        self._run = self._task_text = self._session = ""
         self._find_nodes()
         self.task = self._agree()
+        self.method = settings.method.settled(self.task)
+        self._run = "" if self.method.rounds == 1 else secrets.token_hex(8)
         _check_inputs(self.method, self.task)
         self._task_text, self._session = task_to_json(self.task), session_of(self.method, self.task)
 
