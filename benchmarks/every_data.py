@@ -72,7 +72,7 @@ def data_sets(cifar: str | None, shift: str | None, seeds: int) -> Iterator[Data
         data = load_npz(cifar)
         rows = np.random.default_rng(0).permutation(len(data.codes))[:20_000]
         yield Data(
-            "CIFAR-100", np.asarray(data.inputs[rows], np.float32), data.codes[rows], None, [10, 100, 1000], max(1, seeds // 3)
+            "CIFAR-100", np.asarray(data.inputs[rows], np.float32), data.codes[rows], None, [100, 1000, 10], max(1, seeds // 3)
         )
 
 
