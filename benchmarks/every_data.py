@@ -177,7 +177,8 @@ def keep(name: str, rows: list[dict[str, Any]]) -> None:
     path = RESULTS / "every_data.json"
     others = [row for row in (json.loads(path.read_text()) if path.exists() else []) if row["data"] != name]
     RESULTS.mkdir(exist_ok=True)
-    path.write_text(json.dumps(others + rows, indent=1) + "\n")
+    lines = ",\n".join(json.dumps(row) for row in others + rows)
+    path.write_text(f"[\n{lines}\n]\n")
 
 
 if __name__ == "__main__":
