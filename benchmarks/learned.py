@@ -2,7 +2,7 @@
 
     python -m benchmarks.learned FILE.npz [--seeds 3] [--sizes 4096,12288] [--budgets 5MB,20MB] [--device cuda] [--part NAME]
 
-Six cells (50 and 100 clients, dirichlet 0.1, 0.5, 1.0). Pooled moments do not depend on the partition, so each map is folded once.
+Six cells (50 and 100 clients, dirichlet 0.1, 0.5, 1.0). Pooled moments do not depend on the partition: each map is folded once.
 Parts of the table may be run one by one: each writes its own file, benchmarks/results/learned_PART.json.
 """
 
@@ -43,7 +43,8 @@ def sizes(data: Dataset, dims: list[int], seeds: int, device: str, specs: list[s
                     federation = gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", seed=seed)
                     accuracy, estimate, error = personalised(method, federation, result.run.broadcast, device)
                     rows.append({"map": spec, "dim": dim, "clients": clients, "alpha": alpha, "seed": seed, "pace": accuracy,
-                                 "estimate": estimate, "calibration_error": error, "shared": shared, "seconds": seconds})  # fmt: skip
+                                 "estimate": estimate, "calibration_error": error, "shared": shared,
+                                 "seconds": seconds})  # fmt: skip
             last = [row for row in rows if row["map"] == spec]
             cell = [round(100 * float(np.mean([r["pace"] for r in last if (r["clients"], r["alpha"]) == c])), 2) for c in CELLS]
             off = max(abs(r["estimate"] - r["pace"]) for r in last)
