@@ -1,0 +1,7 @@
+"""What the server does not get to see: sums under masks, and noise of a calibrated size."""
+
+from gramfold.privacy.client import Client
+from gramfold.privacy.protocol import SecureSum
+from gramfold.privacy.server import Server
+
+__all__ = ["Client", "SecureSum", "Server"]

@@ -1,0 +1,103 @@
+"""The server of a secure sum: it passes messages on, adds masked vectors up, and takes the masks off the sum."""
+
+import hashlib
+from collections.abc import Iterable
+
+import numpy as np
+
+from gramfold.errors import GramfoldError
+from gramfold.privacy import graph, masks, ring, shamir
+from gramfold.privacy.protocol import Inbox, Keys, Masked, Revealed, Roster, SecureSum, Shares, Survivors, unhex
+from gramfold.privacy.ring import Words
+
+
+class Server:
+    """One sum. Each method is called once, in this order, with the messages that came; `add` for every masked vector."""
+
+    def __init__(self, session: str, policy: SecureSum, words: int, size: int) -> None:
+        self.session, self.policy = session, policy
+        self.sum: Words = np.zeros((words, size), np.uint64)
+        self.sent: set[str] = set()
+        """Whose masked vectors are in the sum."""
+
+    def roster(self, keys: Iterable[Keys]) -> Roster:
+        """Who takes part; raises where they are too few."""
+        clients = tuple(sorted(keys, key=lambda one: one.name))
+        self._require(len(clients), self.policy.minimum, "sent keys")
+        self.known = Roster(self.session, self.policy.threshold, clients)
+        self.known.check(None)
+        return self.known
+
+    def inboxes(self, shares: Iterable[Shares]) -> dict[str, Inbox]:
+        """For each client that sent its shares, those of its neighbours."""
+        roster, sealed = self.known, {one.name: one.sealed for one in shares}
+        for name, mine in sealed.items():
+            if name not in roster.by_name or mine.keys() != set(roster.graph[name]):
+                raise GramfoldError(f"the shares of {name!r} are not for its neighbours")
+        self._require(len(sealed), self.policy.minimum, "sent their shares")
+        inboxes = {
+            name: Inbox({other: sealed[other][name] for other in roster.graph[name] if other in sealed}) for name in sealed
+        }  # fmt: skip
+        for name, inbox in inboxes.items():
+            self._require(len(inbox.sealed) + 1, roster.needed(name), "sent their shares")
+        self.shared = set(sealed)
+        return inboxes
+
+    def add(self, masked: Masked) -> None:
+        """Add a masked vector."""
+        words = np.asarray(masked.words)
+        if masked.name not in self.shared or masked.name in self.sent:
+            raise GramfoldError("a masked vector that nobody waits for")
+        if words.shape != self.sum.shape or words.dtype != np.uint64:
+            raise GramfoldError(f"a masked vector of shape {words.shape} and {words.dtype}, where {self.sum.shape} was expected")
+        ring.add(self.sum, words)
+        self.sent.add(masked.name)
+
+    def survivors(self) -> Survivors:
+        """Who is in the sum."""
+        self._require(len(self.sent), self.policy.minimum, "sent a masked vector")
+        for name in self.sent:
+            here = len(self.sent.intersection(self.known.holders(name)))
+            self._require(here, self.known.needed(name), "sent a masked vector")
+        if not graph.connected(self.known.graph, self.sent):
+            raise GramfoldError("the clients that are left are not one group: the secure sum would fall into parts")
+        return Survivors(sorted(self.sent))
+
+    def total(self, revealed: Iterable[Revealed]) -> Words:
+        """The sum of the survivors' vectors, bit for bit."""
+        seeds: dict[str, dict[int, int]] = {name: {} for name in self.sent}
+        keys: dict[str, dict[int, int]] = {name: {} for name in self.shared - self.sent}
+        for one in revealed:
+            place = self.known.places.get(one.name)
+            if place is None:
+                continue
+            for gathered, given in ((seeds, one.seeds), (keys, one.keys)):
+                for name, share in given.items():
+                    if name in gathered and one.name in self.known.holders(name):
+                        gathered[name][place] = int.from_bytes(unhex(share), "big") % shamir.PRIME
+        secrets = {name: self._secret(name, shares) for name, shares in (*seeds.items(), *keys.items())}
+        total = self.sum.copy()
+        for name in seeds:
+            if hashlib.sha256(secrets[name]).hexdigest() != self.known.by_name[name].seed_hash:
+                raise GramfoldError(f"the shares of {name!r} do not fit together: somebody gave a wrong one; run again")
+            ring.subtract(total, masks.stream(secrets[name], *total.shape))
+        for name in keys:
+            self._without_masks_of(name, secrets[name], total)
+        return total
+
+    def _without_masks_of(self, name: str, private: bytes, total: Words) -> None:
+        """Take out of the sum the masks that survivors have in common with one who dropped out."""
+        if masks.public_key(private).hex() != self.known.by_name[name].mask:
+            raise GramfoldError(f"the shares of {name!r} do not fit together: somebody gave a wrong one; run again")
+        for other in self.sent.intersection(self.known.graph[name]):
+            change = ring.subtract if other < name else ring.add
+            change(total, masks.stream(self.known.pair_key(name, private, other), *total.shape))
+
+    def _secret(self, name: str, shares: dict[int, int]) -> bytes:
+        needed = self.known.needed(name)
+        self._require(len(shares), needed, "gave their shares")
+        return shamir.join(dict(list(shares.items())[:needed]))
+
+    def _require(self, found: int, needed: int, what: str) -> None:
+        if found < needed:
+            raise GramfoldError(f"the secure sum failed: only {found} of at least {needed} clients {what}; nothing was learnt")
