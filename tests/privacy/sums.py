@@ -40,7 +40,7 @@ def secure_sum(
     def left(step: str) -> list[str]:
         return [name for name in vectors if STEPS.index(drops.get(name, "never")) > STEPS.index(step)]
 
-    server = Server("session", policy, *next(iter(vectors.values())).shape)
+    server = Server("session", policy)
     clients = {name: Client.begin(name, "session", identity(32), **options) for name in left("keys")}
     roster = sent(server.roster([sent(client.keys) for client in clients.values()]))
     inboxes = server.inboxes([sent(clients[name].share(roster, **options)) for name in left("share")])

@@ -103,7 +103,7 @@ def uniform(words: np.ndarray) -> float:
 
 def test_masked_uploads_look_uniform_whatever_is_in_them():
     for content in (np.zeros((2, 4096), np.uint64), np.full((2, 4096), 7, np.uint64)):
-        seen = views({name: content for name in "abcd"}, 4)
+        seen = views(dict.fromkeys("abcd", content), 4)
         for words in seen.values():
             assert uniform(words) > 1e-4
             assert np.unique(words).size == words.size
@@ -127,7 +127,7 @@ def test_inputs_with_the_same_sum_give_views_equal_in_distribution():
 def opened():
     """Four clients that have their shares, and their inboxes."""
     clients = {name: Client.begin(name, "s", bytes([k]) * 32) for k, name in enumerate("abcd", start=1)}
-    server = Server("s", SecureSum(), 2, 3)
+    server = Server("s", SecureSum())
     roster = server.roster([client.keys for client in clients.values()])
     inboxes = server.inboxes([client.share(roster) for client in clients.values()])
     return server, clients, inboxes
@@ -166,7 +166,7 @@ def test_two_stories_about_one_client_leave_too_few_shares_of_both(opened):
     """A server that tells two clients that d dropped out, and two that it did not, has neither of d's secrets."""
     _, clients, inboxes = opened
     stories = {"a": "abc", "b": "abcd", "c": "abc", "d": "abcd"}
-    given = {name: 0 for name in ("seeds", "keys")}
+    given = dict.fromkeys(("seeds", "keys"), 0)
     for name, story in stories.items():
         clients[name].mask(inboxes[name], np.zeros((2, 3), np.uint64))
         revealed = clients[name].unmask(Survivors(list(story)))
@@ -205,7 +205,7 @@ def test_a_changed_or_misdirected_share_is_noticed(opened):
     sealed = inboxes["a"].sealed
     wrong = {**sealed, "b": sealed["b"][:-2] + f"{int(sealed['b'][-2:], 16) ^ 1:02x}"}
     for content in (wrong, {**sealed, "b": sealed["c"]}, {**sealed, "b": "zz"}):
-        with pytest.raises(GramfoldError, match="changed on its way|not hex"):
+        with pytest.raises(GramfoldError, match=r"changed on its way|not hex"):
             kept(clients["a"]).mask(Inbox(content), np.zeros((2, 3), np.uint64))
 
 
@@ -228,7 +228,7 @@ def test_what_is_no_masked_vector_is_not_added(opened):
     with pytest.raises(GramfoldError, match="nobody waits for"):
         server.add(masked)
     for words in (np.zeros((1, 3), np.uint64), np.zeros((2, 3))):
-        with pytest.raises(GramfoldError, match="was expected"):
+        with pytest.raises(GramfoldError, match=r"is none|the others have"):
             server.add(type(masked)("b", words))
 
 
@@ -255,7 +255,7 @@ def test_the_order_follows_from_the_keys_and_from_nothing_else():
 
 def test_a_policy_that_hides_nobody_is_refused():
     for bad in ({"threshold": 0.5}, {"threshold": 1.1}, {"minimum": 2}):
-        with pytest.raises(GramfoldError, match="secure sum|hides nobody"):
+        with pytest.raises(GramfoldError, match=r"secure sum|hides nobody"):
             SecureSum(**bad)
     with pytest.raises(GramfoldError, match="only 2 of at least 3"):
         secure_sum(drawn(2, 0), SecureSum())

@@ -97,7 +97,7 @@ class Driver:
         self.state.history.append(self._entry())
 
     def _aggregate(self, fold: Fold) -> Record:
-        total = fold.take_total()
+        total = self.transport.release(fold.take_total(), len(fold.contributed))
         self.total = total if worth_keeping(self.method, total, self.keep_total) else None
         return self.method.aggregate(total, self.state.broadcast)
 
@@ -175,4 +175,5 @@ class Driver:
             run=Run(method, transport.task, state.broadcast, total, counted),
             chosen={**state.tuned, **method.chosen(state.broadcast)},
             history=state.history,
+            privacy=transport.statement,
         ).with_final_figures()

@@ -80,6 +80,8 @@ class Result:
     """What the server selected."""
     history: Sequence[Mapping[str, Any]] = ()
     """After each round: seconds and bytes so far, and the clients' mean test accuracy (or RMSE) where it was evaluated."""
+    privacy: Mapping[str, Any] = field(default_factory=dict)
+    """The secure sum and the noise that it was made with; empty: neither."""
 
     @property
     def classification(self) -> bool:
@@ -165,6 +167,7 @@ class Result:
         figures = {
             "given": dict(self.parameters), "clients": [client.to_dict() for client in self.clients.values()],
             "seconds": dict(self.seconds), "chosen": dict(self.chosen), "history": [dict(entry) for entry in self.history],
+            "privacy": dict(self.privacy),
         }  # fmt: skip
         saved.write(Path(folder), saved.SavedRun.of(self.run, **figures), self.global_head, self.heads)
 
@@ -184,6 +187,7 @@ class Result:
             run=run,
             chosen=found.chosen,
             history=found.history,
+            privacy=found.privacy,
         )
 
     # --- to look at ---
@@ -349,6 +353,7 @@ class Result:
             "calibration_error": self.calibration_error,
             "uplink_bytes": self.uplink_bytes,
             "downlink_bytes": self.downlink_bytes,
+            **({"privacy": dict(self.privacy)} if self.privacy else {}),
             "seconds": dict(self.seconds),
             "history": [dict(entry) for entry in self.history],
             "clients": [

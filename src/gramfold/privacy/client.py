@@ -94,7 +94,8 @@ class Client(Record, kind="secure/client"):
         roster, names = self._roster, set(survivors.names)
         if not names <= roster.by_name.keys() or self.name not in names or len(names) < MINIMUM:
             raise GramfoldError(f"a sum of {len(names)} clients is not unmasked: it takes {MINIMUM}, this one among them")
-        if len(names & set(roster.holders(self.name))) < roster.needed(self.name):
+        fewest = graph.needed(len(roster.clients), roster.threshold)
+        if len(names) < fewest or len(names & set(roster.holders(self.name))) < roster.needed(self.name):
             raise GramfoldError("too few clients are left to unmask the sum")
         if not graph.connected(roster.graph, names):
             raise GramfoldError("the clients that are left are not one group: the sum would fall into parts")

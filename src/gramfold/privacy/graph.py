@@ -1,5 +1,5 @@
-"""Who shares a mask with whom. All with all up to fifty clients; beyond that a ring in which everybody knows the nearest few, in an
-order that nobody chose (Bell et al. 2020): work for each client grows with the logarithm of their number."""
+"""Who shares a mask with whom. All with all up to fifty clients; beyond that a ring in which everybody knows the nearest few, in
+an order that nobody chose (Bell et al. 2020): work for each client grows with the logarithm of their number."""
 
 import hashlib
 import math

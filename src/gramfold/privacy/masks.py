@@ -26,12 +26,14 @@ def stream(key: bytes, words: int, size: int) -> np.ndarray:
     drawn = np.zeros(words * size, "<u8")
     if drawn.size:
         encryptor = Cipher(algorithms.ChaCha20(key, bytes(16)), None).encryptor()
-        encryptor.update_into(drawn.view(np.uint8), drawn.view(np.uint8))
+        content = drawn.view(np.uint8).data
+        encryptor.update_into(content, content)
     return drawn.astype(np.uint64, copy=False).reshape(words, size)
 
 
 def public_key(private: bytes) -> bytes:
-    return _x25519(private).public_key().public_bytes_raw()
+    public: bytes = _x25519(private).public_key().public_bytes_raw()
+    return public
 
 
 def agree(private: bytes, public: bytes, purpose: str) -> bytes:
@@ -66,7 +68,8 @@ def decrypt(key: bytes, sealed: bytes, about: bytes) -> bytes:
 
 def identity_of(private: bytes) -> bytes:
     """The public half of a key that signs."""
-    return _ed25519(private).public_key().public_bytes_raw()
+    public: bytes = _ed25519(private).public_key().public_bytes_raw()
+    return public
 
 
 def sign(private: bytes, text: bytes) -> bytes:

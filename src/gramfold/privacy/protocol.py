@@ -31,8 +31,8 @@ MOST_CLIENTS = 10_000
 class SecureSum:
     """The server learns the sum of the clients' uploads, and nothing else of them.
 
-    `threshold`: the share of clients that must stay to the end, more than a half; beyond fifty clients, of each client's
-    neighbourhood. With fewer the round fails. A larger one holds against more clients that work together with the server, as many
+    `threshold`: the share of clients that must stay to the end, more than a half; beyond fifty clients, also of each client's
+    neighbours. With fewer the round fails. A larger one holds against more clients that work together with the server, as many
     as it exceeds a half by, twice; a smaller one survives more dropouts. `minimum`: clients without which there is no sum, at
     least three.
     """
@@ -84,7 +84,7 @@ class Roster(Record, kind="secure/roster"):
 
     @cached_property
     def digest(self) -> bytes:
-        """Of all that is in it. It goes into every mask: clients that were told different things have masks that do not cancel."""
+        """Of all that is in it. It goes into every mask: where clients were told different things, their masks do not cancel."""
         listed = [vars(self.by_name[name]) for name in sorted(self.by_name)]
         fields = [{key: entry[key] for key in Keys.__dataclass_fields__} for entry in listed]
         return hashlib.sha256(_canonical([self.session, self.threshold, fields])).digest()

@@ -81,22 +81,26 @@ class FixedPoint:
 def to_words(vector: np.ndarray, words: int) -> Words:
     """Numbers as ring elements: round(2^fraction v), in two's complement."""
     if words == 1:
-        return np.rint(np.ldexp(vector, FRACTION[1])).astype(np.int64).view(np.uint64)[None]
+        narrow: Words = np.rint(np.ldexp(vector, FRACTION[1])).astype(np.int64).view(np.uint64)[None]
+        return narrow
     scaled = np.ldexp(np.abs(vector), FRACTION[2] - 64)
     whole = np.floor(scaled)
     low = np.rint(np.ldexp(scaled - whole, 64))  # a double below one has no more than 53 bits: never 2^64
     found = np.stack([low.astype(np.uint64), whole.astype(np.uint64)])
-    return np.where(vector < 0, negative(found), found)
+    signed: Words = np.where(vector < 0, negative(found), found)
+    return signed
 
 
 def from_words(total: Words) -> np.ndarray:
     """The numbers of ring elements, each the nearest double or its neighbour."""
     if len(total) == 1:
-        return np.ldexp(total[0].view(np.int64).astype(np.float64), -FRACTION[1])
+        narrow: np.ndarray = np.ldexp(total[0].view(np.int64).astype(np.float64), -FRACTION[1])
+        return narrow
     below = total[1].view(np.int64) < 0
     low, high = np.where(below, negative(total), total)
     size = np.ldexp(high.astype(np.float64), 64) + low.astype(np.float64)
-    return np.ldexp(np.where(below, -size, size), -FRACTION[2])
+    numbers: np.ndarray = np.ldexp(np.where(below, -size, size), -FRACTION[2])
+    return numbers
 
 
 def add(total: Words, more: Words) -> None:

@@ -14,9 +14,9 @@ from gramfold.privacy.ring import Words
 class Server:
     """One sum. Each method is called once, in this order, with the messages that came; `add` for every masked vector."""
 
-    def __init__(self, session: str, policy: SecureSum, words: int, size: int) -> None:
+    def __init__(self, session: str, policy: SecureSum) -> None:
         self.session, self.policy = session, policy
-        self.sum: Words = np.zeros((words, size), np.uint64)
+        self.sum: Words = np.zeros((0, 0), np.uint64)
         self.sent: set[str] = set()
         """Whose masked vectors are in the sum."""
 
@@ -48,14 +48,19 @@ class Server:
         words = np.asarray(masked.words)
         if masked.name not in self.shared or masked.name in self.sent:
             raise GramfoldError("a masked vector that nobody waits for")
-        if words.shape != self.sum.shape or words.dtype != np.uint64:
-            raise GramfoldError(f"a masked vector of shape {words.shape} and {words.dtype}, where {self.sum.shape} was expected")
+        if words.ndim != 2 or len(words) not in ring.FRACTION or words.dtype != np.uint64:
+            raise GramfoldError(f"a masked vector of shape {words.shape} and {words.dtype} is none")
+        if not self.sent:
+            self.sum = np.zeros(words.shape, np.uint64)
+        if words.shape != self.sum.shape:
+            raise GramfoldError(f"a masked vector of shape {words.shape}, where the others have {self.sum.shape}")
         ring.add(self.sum, words)
         self.sent.add(masked.name)
 
     def survivors(self) -> Survivors:
         """Who is in the sum."""
-        self._require(len(self.sent), self.policy.minimum, "sent a masked vector")
+        fewest = graph.needed(len(self.known.clients), self.known.threshold)
+        self._require(len(self.sent), max(fewest, self.policy.minimum), "sent a masked vector")
         for name in self.sent:
             here = len(self.sent.intersection(self.known.holders(name)))
             self._require(here, self.known.needed(name), "sent a masked vector")
