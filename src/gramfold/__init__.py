@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AFL", "APFL", "DP", "PACE", "ClientResult", "Comparison", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg",
-    "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head", "HeartPFL",
-    "IllConditionedWarning", "InputError", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe", "PaceCNN",
-    "PersonalizedClassifier", "PersonalizedRegressor", "Result", "SecureSum", "SharedHeadWarning", "__version__", "compare",
-    "load_head", "load_result", "run",
+    "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head",
+    "HeartPFL", "IllConditionedWarning", "InputError", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe",
+    "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "Result", "SecureSum", "SharedHeadWarning", "__version__",
+    "compare", "load_head", "load_result", "run",
 ]  # fmt: skip
 
 

@@ -43,7 +43,9 @@ def secure_sum(
     server = Server("session", policy)
     clients = {name: Client.begin(name, "session", identity(32), **options) for name in left("keys")}
     roster = sent(server.roster([sent(client.keys) for client in clients.values()]))
-    inboxes = server.inboxes([sent(clients[name].share(roster, **options)) for name in left("share")])
+    for name in left("share"):
+        server.take(sent(clients[name].share(roster, **options)))
+    inboxes = server.inboxes()
     clients = {name: kept(client) for name, client in clients.items()}
     for name in left("mask"):
         masked = sent(clients[name].mask(sent(inboxes[name]), vectors[name]))

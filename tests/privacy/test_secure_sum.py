@@ -129,8 +129,9 @@ def opened():
     clients = {name: Client.begin(name, "s", bytes([k]) * 32) for k, name in enumerate("abcd", start=1)}
     server = Server("s", SecureSum())
     roster = server.roster([client.keys for client in clients.values()])
-    inboxes = server.inboxes([client.share(roster) for client in clients.values()])
-    return server, clients, inboxes
+    for client in clients.values():
+        server.take(client.share(roster))
+    return server, clients, server.inboxes()
 
 
 def test_no_step_is_taken_twice_not_even_by_a_client_that_was_put_away(opened):

@@ -23,6 +23,10 @@ RUN_CONFIG: Mapping[str, Value] = {
     "out": "result",
     "sites": "",
     "max-classes": 1000,
+    "secure": False,
+    "secure-threshold": 2 / 3,
+    "dp-eps": 0.0,
+    "dp-delta": 1e-5,
 }
 """Everything that can be set for a run (`flwr run -c 'method="afl"'`)."""
 

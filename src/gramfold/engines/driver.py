@@ -107,7 +107,7 @@ class Driver:
             fold.add(contribution)
             return True
         try:
-            self.method.check(contribution.upload, request.broadcast)
+            self.transport.check(request, contribution.upload)
             fold.add(contribution)
         except Exception as error:  # a bad upload must not stop the other clients
             reason = str(error) if isinstance(error, GramfoldError) else f"its upload cannot be read: {error!r}"

@@ -52,8 +52,9 @@ class SecuredRound:
         roster = self._server.roster([self._sent(name, client.keys) for name, client in self._clients.items()])
         size = roster.pack().wire_bytes
         self.down = dict.fromkeys(names, size)
-        shares = [self._sent(name, client.share(roster)) for name, client in self._clients.items()]
-        self._inboxes = self._server.inboxes(shares)
+        for name, client in self._clients.items():
+            self._server.take(self._sent(name, client.share(roster)))
+        self._inboxes = self._server.inboxes()
 
     def add(self, name: str, upload: Any) -> None:
         """A client masks its upload; the server adds it up."""

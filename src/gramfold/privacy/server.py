@@ -1,7 +1,7 @@
 """The server of a secure sum: it passes messages on, adds masked vectors up, and takes the masks off the sum."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -12,13 +12,14 @@ from gramfold.privacy.ring import Words
 
 
 class Server:
-    """One sum. Each method is called once, in this order, with the messages that came; `add` for every masked vector."""
+    """One sum. Methods are called in this order, with what came: `take` and `add` for each client, the others once."""
 
     def __init__(self, session: str, policy: SecureSum) -> None:
         self.session, self.policy = session, policy
         self.sum: Words = np.zeros((0, 0), np.uint64)
         self.sent: set[str] = set()
         """Whose masked vectors are in the sum."""
+        self._sealed: dict[str, Mapping[str, str]] = {}
 
     def roster(self, keys: Iterable[Keys]) -> Roster:
         """Who takes part; raises where they are too few."""
@@ -28,12 +29,22 @@ class Server:
         self.known.check(None)
         return self.known
 
-    def inboxes(self, shares: Iterable[Shares]) -> dict[str, Inbox]:
+    def check(self, keys: Keys) -> None:
+        """Raise unless these are keys that others can use: one that is none would stop all of its neighbours."""
+        keys.check(self.session)
+        for public in (keys.cipher, keys.mask):
+            masks.agree(bytes(range(32)), unhex(public), "check")
+
+    def take(self, shares: Shares) -> None:
+        """The shares of one client."""
+        name = shares.name
+        if name not in self.known.by_name or shares.sealed.keys() != set(self.known.graph[name]):
+            raise GramfoldError("its shares are not for its neighbours")
+        self._sealed[name] = shares.sealed
+
+    def inboxes(self) -> dict[str, Inbox]:
         """For each client that sent its shares, those of its neighbours."""
-        roster, sealed = self.known, {one.name: one.sealed for one in shares}
-        for name, mine in sealed.items():
-            if name not in roster.by_name or mine.keys() != set(roster.graph[name]):
-                raise GramfoldError(f"the shares of {name!r} are not for its neighbours")
+        roster, sealed = self.known, self._sealed
         self._require(len(sealed), self.policy.minimum, "sent their shares")
         inboxes = {
             name: Inbox({other: sealed[other][name] for other in roster.graph[name] if other in sealed}) for name in sealed

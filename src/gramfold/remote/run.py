@@ -26,7 +26,7 @@ def run_remote(exchange: Exchange, settings: Settings) -> Result:
     (out / ERROR).unlink(missing_ok=True)
     (out / EVENTS).unlink(missing_ok=True)
     transport = Remote(exchange, settings, event_writer(out / EVENTS))
-    driver = Driver(settings.method, transport)
+    driver = Driver(settings.method, transport, keep_total=None if settings.privacy.dp is None else False)
     while not driver.finished:
         driver.step()
     result = driver.result(settings.method)

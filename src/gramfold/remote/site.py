@@ -33,7 +33,7 @@ from gramfold.federation.npz import read_arrays
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
-from gramfold.remote import diary
+from gramfold.remote import diary, secure_site
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
 from gramfold.remote.tasks import session_of, task_from_json
 from gramfold.version import __version__
@@ -114,7 +114,7 @@ class Site:
 
     def _local(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
         """Its upload; only the upload's id where the server has already counted it."""
-        work = self._work(header, packets)
+        work = self.work(header, packets)
         train = work.client.train()
         reply, parts = self._upload(header, work, train)
         sent = {"bytes": parts[UPLOAD].wire_bytes, "sha256": parts[UPLOAD].digest()} if UPLOAD in parts else {"bytes": 0}
@@ -125,7 +125,7 @@ class Site:
         )  # fmt: skip
         return reply, parts
 
-    def _upload(self, header: Mapping[str, Any], work: "_Work", train: Samples) -> Answer:
+    def _upload(self, header: Mapping[str, Any], work: "Work", train: Samples) -> Answer:
         name = _upload_id(self.name, work.folder.name, work.run, header["round"], train)
         counted = [entry for entry in header.get("counted", ()) if isinstance(entry, str)]
         if name in counted and work.memory_of == name:
@@ -145,9 +145,13 @@ class Site:
             return {"upload": name}, {UPLOAD: packed}
         return {"upload": name, "replaces": replaced[0]}, {UPLOAD: packed, REPLACED: replaced[1]}
 
+    def _secure(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
+        """A step of a secure sum."""
+        return secure_site.step(self, header, packets)
+
     def _personalize(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
         """Compute and keep its head; the server receives only its figures."""
-        work = self._work(header, packets)
+        work = self.work(header, packets)
         train, test = work.client.train(), work.client.test()
         # for unbiased estimates a method must know whether its own samples are in the sum
         contributed = bool(work.memory_of) and header.get("upload") == work.memory_of
@@ -161,15 +165,15 @@ class Site:
             "chosen": dict(head.chosen),
         }, {}
 
-    def _work(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "_Work":
+    def work(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Work":
         state = self.config.get("state-dir")
         if not state:
             raise GramfoldError("this node's configuration gives no `state-dir`, where the site keeps its head")
-        method, task = self._method(header), task_from_json(header["task"])
+        method, task = self.method(header), task_from_json(header["task"])
         folder = Path(str(state)) / file_name(method.name) / session_of(method, task)
-        return _Work(method, Path(str(state)), folder, str(header["run"]), self.client(task), packets[BROADCAST])
+        return Work(method, Path(str(state)), folder, str(header["run"]), self.client(task), packets[BROADCAST])
 
-    def _method(self, header: Mapping[str, Any]) -> Method:
+    def method(self, header: Mapping[str, Any]) -> Method:
         """The method that a message names. A method given as module:Class is imported only if this site's configuration lists
         it (or `*`)."""
         spec = str(header["method"])
@@ -180,7 +184,7 @@ class Site:
 
 
 @dataclass
-class _Work:
+class Work:
     """The work for one message: the method, and the session's files on disk."""
 
     method: Method

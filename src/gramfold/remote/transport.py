@@ -19,11 +19,12 @@ from typing import Any
 
 from gramfold import uploads
 from gramfold.engines.events import Progress
+from gramfold.engines.secured import check_private
 from gramfold.engines.transport import Contribution, Final, Finished, Round, Transport
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.methods import Method, spec_of
-from gramfold.remote import reports
+from gramfold.remote import reports, secure
 from gramfold.remote.agreement import odd_ones_out
 from gramfold.remote.ledger import Ledger, SentUpload, saved_task
 from gramfold.remote.messages import (
@@ -68,6 +69,7 @@ class Remote(Transport):
         self._find_nodes()
         self.task = self._agree()
         _check_inputs(self.method, self.task)
+        check_private(self.method, settings.privacy, self.task)
         self._task_text, self._session = task_to_json(self.task), session_of(self.method, self.task)
 
     # --- nodes, and the task ---
@@ -91,7 +93,7 @@ class Remote(Transport):
         missing = [name for name in self.settings.sites if name not in here]
         return f"; not connected: {', '.join(missing)}" if missing else ""
 
-    def _reasons(self) -> str:
+    def reasons(self) -> str:
         return self.peers.reasons() + self._absent()
 
     def _agree(self) -> Task:
@@ -103,13 +105,13 @@ class Remote(Transport):
         if saved is not None:
             return task_from_json(saved)
         described: dict[str, Mapping[str, Any]] = {}
-        for peer, header, _, _ in self.peers.ask(TASK, lambda peer: Message(self._header()), self._take_late):
+        for peer, header, _, _ in self.peers.ask(TASK, lambda peer: Message(self.header()), self.take_late):
             described[peer.site] = header
         for name, reason in odd_ones_out(described, self.settings.max_classes).items():
             self.peers.refuse(self.peers.called(name), TASK, GramfoldError(reason))
             del described[name]
         if not described:
-            raise GramfoldError(f"no site could describe its data; {self._reasons()}")
+            raise GramfoldError(f"no site could describe its data; {self.reasons()}")
         return agreed_task(described, self.settings.seed)
 
     def prepare(self, number: int) -> None:
@@ -133,6 +135,11 @@ class Remote(Transport):
 
     def fold(self, round_: Round) -> Ledger:
         once = self.method.rounds == 1
+        if self.settings.privacy.secure is not None:
+            if self._ledger_file.exists():
+                raise GramfoldError(f"{self.settings.out} holds uploads of single sites; a secure run needs a folder of its own")
+            self.ledger = secure.Summed()
+            return self.ledger
         if round_.keep:
             if not once:
                 shutil.rmtree(self._kept, ignore_errors=True)
@@ -144,16 +151,20 @@ class Remote(Transport):
     def uploads(self, round_: Round) -> Iterator[Contribution]:
         once, begun, self._round = self.method.rounds == 1, time.monotonic(), round_
         nodes = {self._named[name] for name in round_.clients}
+        if self.settings.privacy.secure is not None:
+            yield secure.contribution(self, round_, nodes)
+            self.seconds["local"] += time.monotonic() - begun
+            return
         saved = time.monotonic()
 
         def message(peer: Peer) -> Message:
             counted = self.ledger.counted
             mine = [counted[peer.label]] if peer.label in counted else []
             # a node that has not yet identified itself is sent all ids
-            header = self._header(round=round_.number, counted=mine if peer.known else sorted(counted.values()))
+            header = self.header(round=round_.number, counted=mine if peer.known else sorted(counted.values()))
             return Message(header, {BROADCAST: round_.deliveries.packet(peer.label, round_.broadcast)})
 
-        for peer, header, packets, received in self.peers.ask(QUERY if once else TRAIN, message, self._take_late, nodes):
+        for peer, header, packets, received in self.peers.ask(QUERY if once else TRAIN, message, self.take_late, nodes):
             packet = round_.deliveries.packet(peer.site, round_.broadcast)
             contribution = self._contribution(peer, header, packets, received)
             del packets
@@ -171,7 +182,22 @@ class Remote(Transport):
         minimum = self.settings.minimum_sites
         needed = minimum if len(nodes) == len(self._named) else min(minimum, len(nodes))
         if len(self.ledger.counted) < max(needed, 1):
-            raise GramfoldError(f"only {len(self.ledger.counted)} of at least {needed} sites sent an upload; {self._reasons()}")
+            raise GramfoldError(f"only {len(self.ledger.counted)} of at least {needed} sites sent an upload; {self.reasons()}")
+
+    def check(self, round_: Round, upload: Any) -> None:
+        """A secure sum has been checked already, as far as it can be."""
+        if self.settings.privacy.secure is None:
+            super().check(round_, upload)
+
+    def release(self, total: Any, summed: int) -> Any:
+        assert self._round is not None
+        asked = self.ledger.asked if isinstance(self.ledger, secure.Summed) else summed
+        implied = self.method.implied(self._round.broadcast)
+        return self.settings.privacy.release(total, implied, asked, summed)
+
+    @property
+    def statement(self) -> dict[str, Any]:
+        return self.settings.privacy.statement()
 
     def _contribution(
         self, peer: Peer, header: Mapping[str, Any], packets: Mapping[str, Packet], received: int
@@ -211,11 +237,11 @@ class Remote(Transport):
 
         def message(peer: Peer) -> Message:
             sent[peer.node] = final.deliveries.packet(peer.label, final.reply(peer.site))
-            return Message(self._header(upload=self.ledger.counted.get(peer.site, "")), {BROADCAST: sent[peer.node]})
+            return Message(self.header(upload=self.ledger.counted.get(peer.site, "")), {BROADCAST: sent[peer.node]})
 
         count, once = 0, self.method.rounds == 1
         nodes = {self._named[name] for name in final.clients}
-        for peer, header, _, _ in self.peers.ask(EVALUATE, message, self._take_late, nodes):
+        for peer, header, _, _ in self.peers.ask(EVALUATE, message, self.take_late, nodes):
             try:
                 finished = reports.finished(peer.site, header, self.ledger.samples.get(peer.site) if once else None)
             except Exception as error:
@@ -227,16 +253,16 @@ class Remote(Transport):
         self.seconds["personalize"] += time.monotonic() - begun
         needed = self.settings.minimum_sites
         if count < needed:
-            raise GramfoldError(f"only {count} of at least {needed} sites computed a head; {self._reasons()}")
+            raise GramfoldError(f"only {count} of at least {needed} sites computed a head; {self.reasons()}")
 
     # --- requests and answers ---
 
-    def _header(self, **more: Any) -> dict[str, Any]:
+    def header(self, **more: Any) -> dict[str, Any]:
         parameters = dict(self.method.parameters())
         common = {"gramfold": __version__, "method": spec_of(self.method), "parameters": parameters}
         return {**common, "task": self._task_text, "run": self._run, **more}
 
-    def _take_late(self, kind: str, answer: Answer) -> None:
+    def take_late(self, kind: str, answer: Answer) -> None:
         """Handle an answer to a request of an earlier phase."""
         peer, header, packets, received = answer
         if kind == QUERY and self._round is not None:

@@ -52,6 +52,7 @@ class FlowerRuns:
             "minimum-sites": len(self.federation),
             "deadline-seconds": DEADLINE_SECONDS,
             "out": str(out),
+            **_private(self.privacy),
         }
         Settings.read(config)  # fail before anything starts on what the server would reject
         network = self.start(progress)
@@ -87,6 +88,12 @@ class FlowerRuns:
         names = clients if keep_heads else ()
         heads = {name: load_head(head_file(network.state(name), result.method)) for name in names}
         return replace(result, clients=clients, heads=heads)
+
+
+def _private(privacy: Privacy) -> dict[str, Value]:
+    """A run's privacy as its configuration says it."""
+    secure: dict[str, Value] = {} if privacy.secure is None else {"secure": True, "secure-threshold": privacy.secure.threshold}
+    return secure | ({} if privacy.dp is None else {"dp-eps": privacy.dp.eps, "dp-delta": privacy.dp.delta})
 
 
 class _EventReader:
