@@ -8,12 +8,11 @@ one: their mu (sensitivity over noise) add in squares, so that composition is ex
 
 import math
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from gramfold import wire
@@ -69,23 +68,27 @@ def delta_of(eps: float, mu: float) -> float:
 
 def mu_of(eps: float, delta: float) -> float:
     """The largest mu whose mechanism is (eps, delta) private."""
-    high = 1.0
-    while delta_of(eps, high) < delta:
-        high *= 2
-    return float(brentq(lambda mu: delta_of(eps, mu) - delta, high * 1e-9, high, xtol=1e-14, rtol=1e-13))
+    return _largest(lambda mu: delta_of(eps, mu) <= delta)
 
 
 def eps_of(mu: float, delta: float) -> float:
     """The eps of a mechanism at a delta."""
-    high = 1.0
-    while delta_of(high, mu) > delta:
-        high *= 2
-    return 0.0 if delta_of(0.0, mu) <= delta else float(brentq(lambda eps: delta_of(eps, mu) - delta, 0.0, high, rtol=1e-13))
+    return 0.0 if delta_of(0.0, mu) <= delta else _largest(lambda eps: delta_of(eps, mu) > delta)
 
 
 def composed(releases: Sequence[DP], delta: float) -> float:
     """The eps, at this delta, of several releases about the same samples: updates, or rounds. Exact, since they are Gaussian."""
     return eps_of(math.sqrt(sum(release.mu**2 for release in releases)), delta)
+
+
+def _largest(holds: Callable[[float], bool]) -> float:
+    """The largest positive number for which something holds, by halving: it holds up to there, and not beyond."""
+    low, high = 0.0, 1.0
+    while holds(high):
+        low, high = high, 2 * high
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
 
 
 @dataclass(frozen=True)
