@@ -53,9 +53,10 @@ def measure(clients: int) -> dict[str, Any]:
         server.add(masked)
         adding += time.perf_counter() - begun
     survivors = server.survivors()
-    revealed = [timed("unmask", lambda member=member: member.unmask(survivors)) for member in members.values()]
+    for member in members.values():
+        server.reveal(timed("unmask", lambda member=member: member.unmask(survivors)))
     begun = time.perf_counter()
-    total = plan.decode(server.total(revealed))
+    total = plan.decode(server.total())
     unmasking = time.perf_counter() - begun
     exact = float(np.abs(total - clients * upload.vector()).max() / np.abs(total).max())
     many = rng.standard_normal((FEATURES, FEATURES)), rng.integers(0, CLASSES, FEATURES)

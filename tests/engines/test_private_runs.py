@@ -142,6 +142,10 @@ def test_the_result_keeps_its_word_on_disk(federation, tmp_path):
     result.save(tmp_path / "run")
     assert gf.load_result(tmp_path / "run").privacy == result.privacy
     assert result.to_dict()["privacy"]["dp"]["eps"] == 4
+    assert repr(result).splitlines()[-2:] == [
+        "the server saw the sum of the uploads only",
+        "noise on the sum of the uploads: eps 4, delta 1e-05 for every training sample",
+    ]
 
 
 def test_a_plain_run_says_nothing_of_privacy(federation):

@@ -24,8 +24,8 @@ def check_private(method: Method, privacy: Privacy, task: Task) -> None:
             f"{method.name} answers each client from its own upload, which nobody is to see; "
             "personalise at the clients (fedhip: at='client'; pace, deepafl, pacecnn: regime='sum')"
         )
-    if privacy.dp is not None and (method.rounds != 1 or task.labels is None):
-        what = f"{method.name} has {method.rounds} rounds" if method.rounds != 1 else "continuous targets have no bound"
+    if privacy.dp is not None and (method.rounds > 1 or task.labels is None):
+        what = f"{method.name} has {method.rounds} rounds" if method.rounds > 1 else "continuous targets have no bound"
         raise GramfoldError(f"differential privacy is for classes and methods of one round of moments (afl, pace ...): {what}")
     unset = method.undecided if isinstance(method, Tunable) else ()
     if unset:
@@ -74,9 +74,10 @@ class SecuredRound:
         survivors = self._server.survivors()
         size = survivors.pack().wire_bytes
         self.down = {name: count + size for name, count in self.down.items()}
-        revealed = [self._sent(name, self._clients[name].unmask(survivors)) for name in survivors.names]
+        for name in survivors.names:
+            self._server.reveal(self._sent(name, self._clients[name].unmask(survivors)))
         plan = ranges.plan(self._public, self._implied, len(self._clients))
-        return uploads.from_vector(plan.decode(self._server.total(revealed)), self._public)
+        return uploads.from_vector(plan.decode(self._server.total()), self._public)
 
     def _sent(self, name: str, message: Any) -> Any:
         assert isinstance(message, Record)

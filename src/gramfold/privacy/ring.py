@@ -64,11 +64,9 @@ class FixedPoint:
         start = 0
         for block in self.blocks:
             part, start = vector[start : start + block.size], start + block.size
-            found = float(np.abs(part).max(initial=0.0))
-            if not found <= block.most:  # type: ignore[operator]
-                raise GramfoldError(
-                    f"a number of {found:.3g} is beyond the range of this secure sum, {block.most:.3g}; normalise the features"
-                )
+            if not float(np.abs(part).max(initial=0.0)) <= block.most:  # type: ignore[operator]
+                # which number it is stays here: the server reads this
+                raise GramfoldError(f"an upload beyond the range of this secure sum, {block.most:.3g}; normalise the features")
         return to_words(vector, self.words)
 
     def decode(self, total: Words) -> np.ndarray:

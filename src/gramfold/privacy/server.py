@@ -12,7 +12,7 @@ from gramfold.privacy.ring import Words
 
 
 class Server:
-    """One sum. Methods are called in this order, with what came: `take` and `add` for each client, the others once."""
+    """One sum. Methods are called in this order, with what came: `take`, `add` and `reveal` for each client, the others once."""
 
     def __init__(self, session: str, policy: SecureSum) -> None:
         self.session, self.policy = session, policy
@@ -20,6 +20,7 @@ class Server:
         self.sent: set[str] = set()
         """Whose masked vectors are in the sum."""
         self._sealed: dict[str, Mapping[str, str]] = {}
+        self._shares: dict[str, dict[int, int]] = {}
 
     def roster(self, keys: Iterable[Keys]) -> Roster:
         """Who takes part; raises where they are too few."""
@@ -40,6 +41,8 @@ class Server:
         name = shares.name
         if name not in self.known.by_name or shares.sealed.keys() != set(self.known.graph[name]):
             raise GramfoldError("its shares are not for its neighbours")
+        for sealed in shares.sealed.values():
+            unhex(sealed)
         self._sealed[name] = shares.sealed
 
     def inboxes(self) -> dict[str, Inbox]:
@@ -79,25 +82,23 @@ class Server:
             raise GramfoldError("the clients that are left are not one group: the secure sum would fall into parts")
         return Survivors(sorted(self.sent))
 
-    def total(self, revealed: Iterable[Revealed]) -> Words:
+    def reveal(self, revealed: Revealed) -> None:
+        """The shares that one client gives."""
+        place = self.known.places[revealed.name]
+        for given, of_survivors in ((revealed.seeds, True), (revealed.keys, False)):
+            for name, share in given.items():
+                if (name in self.sent) == of_survivors and name in self.shared and revealed.name in self.known.holders(name):
+                    self._shares.setdefault(name, {})[place] = int.from_bytes(unhex(share), "big") % shamir.PRIME
+
+    def total(self) -> Words:
         """The sum of the survivors' vectors, bit for bit."""
-        seeds: dict[str, dict[int, int]] = {name: {} for name in self.sent}
-        keys: dict[str, dict[int, int]] = {name: {} for name in self.shared - self.sent}
-        for one in revealed:
-            place = self.known.places.get(one.name)
-            if place is None:
-                continue
-            for gathered, given in ((seeds, one.seeds), (keys, one.keys)):
-                for name, share in given.items():
-                    if name in gathered and one.name in self.known.holders(name):
-                        gathered[name][place] = int.from_bytes(unhex(share), "big") % shamir.PRIME
-        secrets = {name: self._secret(name, shares) for name, shares in (*seeds.items(), *keys.items())}
+        secrets = {name: self._secret(name) for name in sorted(self.shared)}
         total = self.sum.copy()
-        for name in seeds:
+        for name in self.sent:
             if hashlib.sha256(secrets[name]).hexdigest() != self.known.by_name[name].seed_hash:
                 raise GramfoldError(f"the shares of {name!r} do not fit together: somebody gave a wrong one; run again")
             ring.subtract(total, masks.stream(secrets[name], *total.shape))
-        for name in keys:
+        for name in self.shared - self.sent:
             self._without_masks_of(name, secrets[name], total)
         return total
 
@@ -109,9 +110,9 @@ class Server:
             change = ring.subtract if other < name else ring.add
             change(total, masks.stream(self.known.pair_key(name, private, other), *total.shape))
 
-    def _secret(self, name: str, shares: dict[int, int]) -> bytes:
-        needed = self.known.needed(name)
-        self._require(len(shares), needed, "gave their shares")
+    def _secret(self, name: str) -> bytes:
+        shares, needed = self._shares.get(name, {}), self.known.needed(name)
+        self._require(len(shares), needed, f"gave their share of the secret of {name!r}")
         return shamir.join(dict(list(shares.items())[:needed]))
 
     def _require(self, found: int, needed: int, what: str) -> None:

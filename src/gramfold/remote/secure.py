@@ -20,7 +20,7 @@ from gramfold.privacy.protocol import Keys, Masked, Revealed, Shares
 from gramfold.privacy.ring import FixedPoint
 from gramfold.remote.ledger import Ledger
 from gramfold.remote.messages import BROADCAST, SECURE, Message
-from gramfold.remote.peers import Answer, Peer
+from gramfold.remote.peers import Peer
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
@@ -77,7 +77,7 @@ class _Sum:
 
     def run(self, nodes: Collection[int]) -> Contribution:
         server, keys = self.server, list[Keys]()
-        for name, one, _ in self._ask("keys", Keys, lambda peer: {}, nodes, self._check_keys):
+        for name, one in self._ask("keys", Keys, lambda peer: {}, nodes, self._check_keys):
             keys.append(one)
             self.nodes[name] = self.remote.peers.called(name).node
         roster = server.roster(keys)
@@ -91,12 +91,13 @@ class _Sum:
         def to_mask(peer: Peer) -> Mapping[str, Packet]:
             return {STEP: inboxes[peer.site], BROADCAST: deliveries.packet(peer.site, self.round.broadcast)}
 
-        for name, _, _ in self._ask("mask", Masked, to_mask, self._left(inboxes), self._add):
+        for name, _ in self._ask("mask", Masked, to_mask, self._left(inboxes), self._add):
             deliveries.delivered(name, deliveries.packet(name, self.round.broadcast))
         survivors = server.survivors()
         packed = survivors.pack()
-        revealed = [one for _, one, _ in self._ask("unmask", Revealed, lambda peer: {STEP: packed}, self._left(survivors.names))]
-        upload = self._upload(server.total(revealed))
+        for _ in self._ask("unmask", Revealed, lambda peer: {STEP: packed}, self._left(survivors.names), self._reveal):
+            pass
+        upload = self._upload(server.total())
         sent = {name: self.bytes[name] for name in survivors.names}
         return SecureContribution(upload, sent, session=self.session)
 
@@ -106,8 +107,8 @@ class _Sum:
         kind: type[Record],
         packets: Packets,
         nodes: Collection[int],
-        check: Callable[[Any, Mapping[str, Any]], None] = lambda one, header: None,
-    ) -> Iterator[tuple[str, Any, Answer]]:
+        check: Callable[[Any, Mapping[str, Any]], None],
+    ) -> Iterator[tuple[str, Any]]:
         """Send a step's message to nodes, and yield the answers in order; whoever's is not one is excluded."""
         remote, privacy = self.remote, self.remote.settings.privacy
         assert privacy.secure is not None
@@ -115,8 +116,8 @@ class _Sum:
         header = remote.header(
             step=step, session=self.session, round=self.round.number, threshold=privacy.secure.threshold, dp=noise
         )  # fmt: skip
-        for answer in remote.peers.ask(SECURE, lambda peer: Message(header, packets(peer)), remote.take_late, nodes):
-            peer, said, came, received = answer
+        asked = remote.peers.ask(SECURE, lambda peer: Message(header, packets(peer)), remote.take_late, nodes)
+        for peer, said, came, received in asked:
             try:
                 one: Any = kind.unpack(came[STEP])
                 if one.name != peer.site:
@@ -126,7 +127,7 @@ class _Sum:
                 remote.peers.refuse(peer, SECURE, error)
                 continue
             self.bytes[peer.site] = self.bytes.get(peer.site, 0) + received
-            yield peer.site, one, answer
+            yield peer.site, one
 
     def _left(self, names: Collection[str]) -> list[int]:
         """The nodes of these sites, as far as they are still there."""
@@ -157,6 +158,9 @@ class _Sum:
             raise GramfoldError(f"its masked upload has shape {words.shape}, not {(plan.words, plan.size)}")
         self.server.add(one)
         self.public = public
+
+    def _reveal(self, one: Revealed, header: Mapping[str, Any]) -> None:
+        self.server.reveal(one)
 
     # --- the sum ---
 
