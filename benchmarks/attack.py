@@ -43,6 +43,9 @@ class Target:
         singles = [(int(k), int(c)) for k, c in np.argwhere(counts == 1)]
         self.lonely, self.lonely_class = next((k, c) for k, c in singles if of_three[k, c] > 3)
         """A client that has a class with a single sample, of which the two after it have more."""
+        sizes_of_three = sizes + np.roll(sizes, -1) + np.roll(sizes, -2)
+        self.few = int(np.argmin(sizes_of_three))
+        """A client that has few samples, and so have the two after it."""
         self.only = next((k, c) for k, c in singles if of_three[k, c] == 1)
         """The same where they have none."""
 
@@ -167,6 +170,7 @@ def main() -> None:
         f"secure sum of {count}": (everyone, everyone),
         f"secure sum of {count}, noise of eps 8": (target.noisy(everyone, 8),) * 2,
     }
+    guessed, own = guess(target, everyone), len(target.codes)
     rows, single = [], (target.lonely, target.lonely_class)
     for name, (seen, other) in modes.items():
         begun = time.perf_counter()
@@ -174,10 +178,15 @@ def main() -> None:
         figures: dict[str, Any] = {"mode": name, "samples": round(seen.exact_n), **score(target, *candidates)}
         figures |= {"single_sample_error": single_sample(target, other, *single), "seconds": time.perf_counter() - begun}
         rows.append(figures)
-    guesses = {"guess_error": guess(target, everyone), "single_sample_guess": single_sample(target, everyone, *single)}
+    small = target.sum_of(3, target.few)
+    behind = [target.parts[(target.few + k) % count] for k in range(3)]
+    target.samples = normalised(np.concatenate([part.inputs for part in behind]))
+    target.codes = np.concatenate([np.asarray(part.targets) for part in behind])
+    few = {"samples": small.n, **score(target, *reconstruct(small, target.map, small.n))}
+    guesses = {"guess_error": guessed, "single_sample_guess": single_sample(target, everyone, *single)}
     guesses["only_sample_in_a_sum_of_3"] = single_sample(target, target.sum_of(3, target.only[0]), *target.only)
-    shape = {"clients": count, "features": given.features, "samples": len(target.codes), "dim": target.map.dim}
-    write("attack", {**shape, **guesses, "modes": rows})
+    shape = {"clients": count, "features": given.features, "samples": own, "dim": target.map.dim}
+    write("attack", {**shape, **guesses, "modes": rows, "small_sum_of_3": few})
 
 
 if __name__ == "__main__":

@@ -363,7 +363,8 @@ def privacy() -> str:
         f"for the single sample {attack['single_sample_guess']:.2f}. `python -m benchmarks.attack`.",
         "\n".join(lines),
         f"From the plain upload {plain['with_label']} of {attack['samples']} samples come back; from a sum, or with noise, what comes back is no closer than that guess. The single sample is read off a plain upload; "
-        f"in a sum of three clients of which no other has the class it would be read off too (error {attack['only_sample_in_a_sum_of_3']:.0e}): only noise hides it there.",
+        f"in a sum of three clients of which no other has the class it would be read off too (error {attack['only_sample_in_a_sum_of_3']:.0e}): only noise hides it there. "
+        f"And a sum of three clients with {attack['small_sum_of_3']['samples']} samples in all, fewer than the features, gives {attack['small_sum_of_3']['with_label']} of them back, though not whose they are.",
     ]
     lines = [
         "| clients | neighbours | seconds, client | seconds, server | sent by a client | received | plain upload, many samples | plain, 400 samples |",

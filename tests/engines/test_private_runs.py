@@ -94,6 +94,11 @@ def test_weights_are_in_the_sum_too(federation, rng):
     assert secure.run.total.weight == pytest.approx(plain.run.total.weight, rel=1e-12) != secure.run.total.n
 
 
+def test_a_sum_of_fewer_samples_than_features_is_warned_of(federation):
+    with pytest.warns(UserWarning, match="can be taken apart"):
+        gf.run(gf.AFL(features="bias+linear+fourier:512"), federation, secure=SECURE)
+
+
 # --- noise ---
 
 

@@ -1,5 +1,6 @@
 """What a run keeps from whom: a secure sum, noise, both or neither."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,12 @@ class Privacy:
     def release(self, total: Any, implied: Implied, clients: int, summed: int) -> Any:
         """The sum of so many of the clients' uploads, as a method can use it."""
         if self.dp is None:
+            if self.secure is not None and isinstance(total, Moments) and total.n < total.dim:
+                warnings.warn(
+                    f"a sum of {total.n} samples with {total.dim} features can be taken apart into them, though not told whose "
+                    "they are; use fewer features, more clients, or noise (docs/privacy.md)",
+                    stacklevel=2,
+                )
             return total
         variance = summed if self.secure is None else summed / self._fewest(clients)
         return _noise(self.dp, total, implied).repair(total, variance)
