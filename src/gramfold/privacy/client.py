@@ -82,12 +82,11 @@ class Client(Record, kind="secure/client"):
                 both = masks.decrypt(key, unhex(sealed), about)
                 held[sender] = [both[: shamir.SIZE].hex(), both[shamir.SIZE :].hex()]
         self.held = held
-        words, size = vector.shape
         total = vector.copy()
-        ring.add(total, masks.stream(bytes.fromhex(self.seed), words, size))
+        masks.apply(ring.add, total, bytes.fromhex(self.seed))
         for other in inbox.sealed:
             change = ring.add if self.name < other else ring.subtract
-            change(total, masks.stream(roster.pair_key(self.name, bytes.fromhex(self.mask_private), other), words, size))
+            masks.apply(change, total, roster.pair_key(self.name, bytes.fromhex(self.mask_private), other))
         return Masked(self.name, total)
 
     def unmask(self, survivors: Survivors) -> Revealed:

@@ -1,13 +1,16 @@
 """Keys, and the masks that they give: X25519 agreements, HKDF, a ChaCha20 stream as ring elements, Ed25519 signatures."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from gramfold.errors import GramfoldError
+from gramfold.privacy.ring import Words
 
+BLOCK = 2**15
+"""Ring elements in a block of a stream."""
 NONCE = 12
 """Bytes of a random nonce, in front of what it encrypts."""
 
@@ -19,16 +22,32 @@ def require_cryptography() -> None:
         raise GramfoldError("this needs the package cryptography; pip install 'gramfold[secure]'") from None
 
 
-def stream(key: bytes, words: int, size: int) -> np.ndarray:
+def apply(change: Callable[[Words, Words], None], total: Words, key: bytes) -> None:
+    """Add a key's mask to ring elements, or subtract it, block by block: `change` is `ring.add` or `ring.subtract`."""
+    for block, mask in _blocks(key, *total.shape):
+        change(total[:, block], mask)
+
+
+def stream(key: bytes, words: int, size: int) -> Words:
     """Ring elements (words x size) that nobody without the key can tell from uniform ones. A key gives one stream."""
+    drawn = np.zeros((words, size), np.uint64)
+    for block, mask in _blocks(key, words, size):
+        drawn[:, block] = mask
+    return drawn
+
+
+def _blocks(key: bytes, words: int, size: int) -> Iterator[tuple[slice, Words]]:
+    """The stream in blocks that stay in a processor's cache."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
-    drawn = np.zeros(words * size, "<u8")
-    if drawn.size:
-        encryptor = Cipher(algorithms.ChaCha20(key, bytes(16)), None).encryptor()
-        content = drawn.view(np.uint8).data
-        encryptor.update_into(content, content)
-    return drawn.astype(np.uint64, copy=False).reshape(words, size)
+    encryptor = Cipher(algorithms.ChaCha20(key, bytes(16)), None).encryptor()
+    nothing, drawn = bytes(8 * words * BLOCK), bytearray(8 * words * BLOCK)
+    for start in range(0, size, BLOCK):
+        count = min(BLOCK, size - start)
+        length = 8 * words * count
+        encryptor.update_into(memoryview(nothing)[:length], memoryview(drawn)[:length])
+        mask = np.frombuffer(drawn, "<u8", words * count).astype(np.uint64, copy=False)
+        yield slice(start, start + count), mask.reshape(words, count)
 
 
 def public_key(private: bytes) -> bytes:

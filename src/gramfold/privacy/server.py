@@ -97,7 +97,7 @@ class Server:
         for name in self.sent:
             if hashlib.sha256(secrets[name]).hexdigest() != self.known.by_name[name].seed_hash:
                 raise GramfoldError(f"the shares of {name!r} do not fit together: somebody gave a wrong one; run again")
-            ring.subtract(total, masks.stream(secrets[name], *total.shape))
+            masks.apply(ring.subtract, total, secrets[name])
         for name in self.shared - self.sent:
             self._without_masks_of(name, secrets[name], total)
         return total
@@ -108,7 +108,7 @@ class Server:
             raise GramfoldError(f"the shares of {name!r} do not fit together: somebody gave a wrong one; run again")
         for other in self.sent.intersection(self.known.graph[name]):
             change = ring.subtract if other < name else ring.add
-            change(total, masks.stream(self.known.pair_key(name, private, other), *total.shape))
+            masks.apply(change, total, self.known.pair_key(name, private, other))
 
     def _secret(self, name: str) -> bytes:
         shares, needed = self._shares.get(name, {}), self.known.needed(name)

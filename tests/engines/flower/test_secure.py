@@ -13,9 +13,12 @@ pytest.importorskip("flwr", reason="the flower engine needs Flower")
 import gramfold as gf
 from flower_cases import Sites, all_answered
 from gramfold.engines.flower import records
+from gramfold.engines.flower.engine import _private
 from gramfold.errors import GramfoldError
+from gramfold.privacy import Privacy
 from gramfold.privacy.protocol import Keys, Masked, Shares
 from gramfold.remote.secure_site import IDENTITY, KNOWN, PUBLIC, UNDER_WAY
+from gramfold.remote.settings import Settings
 
 METHODS = {
     "afl": gf.AFL(),
@@ -246,3 +249,8 @@ def test_a_folder_of_single_uploads_is_not_mixed_with_a_secure_sum(sites):
     sites.run(gf.AFL())
     with pytest.raises(GramfoldError, match="a secure run needs a folder of its own"):
         sites.run(gf.AFL(), secure=True)
+
+
+def test_a_runs_privacy_is_told_to_the_server_whole():
+    for privacy in (Privacy(), Privacy(gf.SecureSum(0.8)), Privacy(gf.SecureSum(), gf.DP(2.0, 1e-6))):
+        assert Settings.read({"method": "afl", **_private(privacy)}).privacy == privacy
