@@ -103,7 +103,7 @@ def test_a_sum_of_fewer_samples_than_features_is_warned_of(federation):
 
 
 @pytest.mark.parametrize("secure", [None, SECURE])
-@pytest.mark.parametrize("method", [gf.AFL(), gf.PACE(features="bias+linear", **SMALL)])
+@pytest.mark.parametrize("method", [gf.AFL(), gf.PACE(features="bias+linear", **SMALL), gf.FedHiP(), gf.APFL(**SMALL)])
 def test_noise_is_stated_and_vanishes_as_eps_grows(method, secure, federation):
     plain, noisy = gf.run(method, federation), gf.run(method, federation, secure=secure, dp=gf.DP(eps=1e7))
     assert noisy.mean_accuracy == pytest.approx(plain.mean_accuracy, abs=0.05)
@@ -111,7 +111,17 @@ def test_noise_is_stated_and_vanishes_as_eps_grows(method, secure, federation):
     assert (stated["eps"], stated["delta"]) == (1e7, 1e-5)
     assert "not the figures" in stated["covers"]
     assert stated["noise"] == ("each client's upload" if secure is None else "the sum of the uploads")
-    assert noisy.run.total is None
+    X, y = federation.clients[0].train()[:2]
+    with pytest.raises(GramfoldError, match="made with noise"):
+        noisy.forget(X, y, federation.clients[0].name)
+
+
+def test_a_plain_run_is_not_gone_on_with_as_a_secure_one(federation, tmp_path):
+    gf.run(gf.AFL(), federation, checkpoint=tmp_path)
+    with pytest.raises(GramfoldError, match="other data or settings"):
+        gf.run(gf.AFL(), federation, checkpoint=tmp_path, secure=SECURE)
+    with pytest.raises(GramfoldError, match="on the CPU"):
+        gf.run(gf.AFL(), federation, device="meta", secure=SECURE)
 
 
 def test_pace_stays_calibrated_under_noise():

@@ -50,9 +50,10 @@ class Snapshot(Record, kind="checkpoint"):
 class Checkpoint:
     """One run's file in a folder. A file from a different run is refused, never used."""
 
-    def __init__(self, folder: Path, method: Method, federation: Federation) -> None:
+    def __init__(self, folder: Path, method: Method, federation: Federation, privacy: Mapping[str, Any] | None = None) -> None:
+        """`privacy`: what the run states of it."""
         self.path = folder / f"{method.name}.safetensors"
-        self._run = _fingerprint(method, federation)
+        self._run = _fingerprint(method, federation, privacy or {})
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -82,13 +83,13 @@ class Checkpoint:
         wire.write_atomically(self.path, whole.to_bytes())
 
 
-def _fingerprint(method: Method, federation: Federation) -> str:
+def _fingerprint(method: Method, federation: Federation, privacy: Mapping[str, Any]) -> str:
     """Equal for runs with equal results: a hash of method, parameters, clients, task, and the first client's samples."""
     first = federation.clients[0].train()
     samples = [hashlib.sha256(np.ascontiguousarray(part).tobytes()).hexdigest() for part in first.buffers()]
     task = federation.task
     identity = [
         method.name, dict(method.parameters()), [client.name for client in federation.clients], task.inputs, task.outputs,
-        task.seed, dict(federation.description), samples,
+        task.seed, dict(federation.description), samples, *([dict(privacy)] if privacy else []),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:32]

@@ -42,7 +42,9 @@ def run_inprocess(
     """Run a method over a federation, clients in parallel threads (one after another on an accelerator)."""
     arrays.check_device(device)
     check_private(method, privacy, federation.task)
-    saved = Checkpoint(checkpoint, method, federation) if checkpoint is not None else None
+    if privacy and device != "cpu":
+        raise GramfoldError("secure sums and noise are computed on the CPU; omit device")
+    saved = Checkpoint(checkpoint, method, federation, privacy.statement()) if checkpoint is not None else None
     found = saved.load() if saved is not None else None
     given = method
     tuned: dict[str, Any] = {}

@@ -118,10 +118,17 @@ class Result:
         (one client, from its own samples) and `refresh` (all of a federation). For methods of one round whose uploads are
         moments.
         """
+        self._require_exact()
         added, forgotten = (
             {name: self.run.given(name, *given) for name, given in (clients or {}).items()} for clients in (add, forget)
         )
         return self._of(self.run.updated(added, forgotten))
+
+    def _require_exact(self) -> None:
+        if "dp" in self.privacy:
+            raise GramfoldError(
+                "this model was made with noise, and cannot be changed without releasing its samples once more; run again"
+            )
 
     def forget(self, X: Array, y: Array, name: str) -> "Result":
         """The model without these training samples of a client: all of them, or some. See `update`."""
@@ -129,6 +136,7 @@ class Result:
 
     def without(self, name: str, federation: Federation) -> "Result":
         """The model without a client, and all others' heads and figures anew: for a federation that is at hand."""
+        self._require_exact()
         gone = [client for client in federation if client.name == name]
         if not gone:
             raise GramfoldError(f"no client of the federation is called {name!r}")
