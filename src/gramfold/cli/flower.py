@@ -70,6 +70,20 @@ def up(
             network.check()
 
 
+@flower.command()
+def identity(
+    state: Annotated[Path, typer.Argument(help="The site's state-dir.")] = Path("state"),
+) -> None:
+    """At a site: print the public half of its key for secure sums, made if there is none, for the other sites' `trusted-keys`."""
+    from gramfold.engines.saved import make_folder
+    from gramfold.privacy import masks
+    from gramfold.remote.secure_site import identity
+
+    masks.require_cryptography()
+    make_folder(state)
+    typer.echo(masks.identity_of(identity(state)).hex())
+
+
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon:

@@ -189,6 +189,13 @@ Result and report are in `server/result/`; each site's own model is in its `stat
 (`state/pace/head.safetensors`). Run it again when a site has new data or was offline: only what is missing is sent. Settings
 are in `app/pyproject.toml`, and can be overridden for one run: `flwr run app gramfold --stream -c 'method="apfl" out="apfl"'`.
 
+## Hiding uploads from the server
+
+With three sites or more, `secure = true` in `app/pyproject.toml` shows the server the sum of the sites' uploads only. So that it
+cannot pose as the other sites, exchange identities without it, before the first such run: `gramfold flower identity` prints a
+site's line. Put the lines of all sites into a file, `{{"{first}": "3f0c...", ...}}`, copy it to every site, and name it in each
+`site.toml`: `trusted-keys = "sites.json"`. See gramfold's docs/privacy.md.
+
 ## When it does not work
 
 | message | remedy |
