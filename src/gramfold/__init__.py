@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from gramfold.comparison import Comparison, compare
 from gramfold.engines import ClientResult, Result, load_result, run
-from gramfold.errors import GramfoldError, IllConditionedWarning, InputError, SharedHeadWarning
+from gramfold.errors import GramfoldError, IllConditionedWarning, InputError, PrecisionWarning, SharedHeadWarning
 from gramfold.federation import Federation
 from gramfold.heads import Head, load_head
 from gramfold.methods import (
@@ -43,7 +43,8 @@ __all__ = [
     "AFL", "APFL", "DP", "PACE", "ClientResult", "Comparison", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg",
     "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head",
     "HeartPFL", "IllConditionedWarning", "InputError", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe",
-    "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "Result", "SecureSum", "SharedHeadWarning", "__version__",
+    "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning", "Result", "SecureSum", "SharedHeadWarning",
+    "__version__",
     "compare", "load_head", "load_result", "run",
 ]  # fmt: skip
 

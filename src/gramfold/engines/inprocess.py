@@ -62,6 +62,8 @@ def run_inprocess(
         method, chosen = method.tune(federation, score)
         tuned = dict(chosen)
     with threads.engine():
+        method = method.settled(federation.task)
+        check_private(method, privacy, federation.task)
         transport = InProcess(method, federation, device, progress, privacy)
         if found is not None:
             transport.memories = found.memories

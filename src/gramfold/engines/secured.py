@@ -26,7 +26,10 @@ def check_private(method: Method, privacy: Privacy, task: Task) -> None:
         )
     if privacy.dp is not None and (method.rounds > 1 or task.labels is None):
         what = f"{method.name} has {method.rounds} rounds" if method.rounds > 1 else "continuous targets have no bound"
-        raise GramfoldError(f"differential privacy is for classes and methods of one round of moments (afl, pace ...): {what}")
+        raise GramfoldError(
+            f"differential privacy is for classes and methods of one round of moments, such as afl, or pace with "
+            f"features='bias+linear': {what}"
+        )
     unset = method.undecided if isinstance(method, Tunable) else ()
     if unset:
         raise GramfoldError(

@@ -21,6 +21,7 @@ from gramfold.privacy.ring import FixedPoint
 from gramfold.remote.ledger import Ledger
 from gramfold.remote.messages import BROADCAST, SECURE, Message
 from gramfold.remote.peers import Peer
+from gramfold.remote.release import check_release
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
@@ -67,8 +68,9 @@ class _Sum:
 
     def __init__(self, remote: "Remote", round_: Round, policy: SecureSum) -> None:
         self.remote, self.round, self.session = remote, round_, secrets.token_hex(16)
-        needed = min(remote.settings.minimum_sites, len(round_.clients))
-        self.server = Server(self.session, SecureSum(policy.threshold, max(policy.minimum, needed)))
+        settings = remote.settings
+        needed = max(policy.minimum, settings.release_sites, min(settings.minimum_sites, len(round_.clients)))
+        self.server = Server(self.session, SecureSum(policy.threshold, needed))
         self.bytes: dict[str, int] = {}
         self.nodes: dict[str, int] = {}
         """The nodes of the sites that are still there."""
@@ -94,6 +96,8 @@ class _Sum:
         for name, _ in self._ask("mask", Masked, to_mask, self._left(inboxes), self._add):
             deliveries.delivered(name, deliveries.packet(name, self.round.broadcast))
         survivors = server.survivors()
+        if self.remote.method.rounds == 1:  # before anything is known of the sum
+            check_release(self.remote.settings.out, dict.fromkeys(survivors.names, SECURE), self.remote.settings.release_sites)
         packed = survivors.pack()
         for _ in self._ask("unmask", Revealed, lambda peer: {STEP: packed}, self._left(survivors.names), self._reveal):
             pass
@@ -112,13 +116,14 @@ class _Sum:
         """Send a step's message to nodes, and yield the answers in order; whoever's is not one is excluded."""
         remote, privacy = self.remote, self.remote.settings.privacy
         assert privacy.secure is not None
-        noise = None if privacy.dp is None else {"eps": privacy.dp.eps, "delta": privacy.dp.delta}
-        header = remote.header(
-            step=step, session=self.session, round=self.round.number, threshold=privacy.secure.threshold, dp=noise
-        )  # fmt: skip
+        header = remote.header(step=step, session=self.session, round=self.round.number, threshold=privacy.secure.threshold)
         asked = remote.peers.ask(SECURE, lambda peer: Message(header, packets(peer)), remote.take_late, nodes)
         for peer, said, came, received in asked:
             try:
+                if step == "keys" and "abstains" in said:
+                    remote.take_abstention(peer, said)
+                    continue
+                remote.check_remembered(peer.site)
                 one: Any = kind.unpack(came[STEP])
                 if one.name != peer.site:
                     raise GramfoldError("it speaks in another site's name")

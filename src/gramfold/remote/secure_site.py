@@ -23,6 +23,7 @@ from gramfold.methods import ClientData
 from gramfold.privacy import DP, Client, Privacy, SecureSum, masks, ranges
 from gramfold.privacy.protocol import Inbox, Roster, Survivors
 from gramfold.remote import diary
+from gramfold.remote.tasks import task_from_json
 from gramfold.wire import Packet
 
 if TYPE_CHECKING:
@@ -38,15 +39,13 @@ _SESSION = re.compile(r"[0-9a-f]{32}")
 def step(site: "Site", header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
     """The answer to a step's message."""
     masks.require_cryptography()
-    session, state = header.get("session"), site.config.get("state-dir")
+    session = header.get("session")
     if not isinstance(session, str) or not _SESSION.fullmatch(session):
         raise GramfoldError("a secure sum without a valid session")
-    if not state:
-        raise GramfoldError("this node's configuration gives no `state-dir`, where the site keeps its secrets")
     steps: dict[str, Callable[..., Answer]] = {"keys": _keys, "share": _share, "mask": _mask, "unmask": _unmask}
     if header.get("step") not in steps:
         raise GramfoldError(f"a secure sum has no step {header.get('step')!r}")
-    folder = Path(str(state)) / UNDER_WAY
+    folder = (site.hold() if header["step"] != "mask" else Path(str(site.config.get("state-dir")))) / UNDER_WAY
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
@@ -56,6 +55,11 @@ def step(site: "Site", header: Mapping[str, Any], packets: Mapping[str, Packet])
 
 def _keys(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
     site.method(header)  # refuse before anything is done
+    task = task_from_json(header["task"])
+    why = site.policy.abstains(site.client(task).train(), task)
+    if why is not None:
+        diary.note(file.parent.parent, method=header["method"], secure=header["session"], abstained=why, bytes=0)
+        return {"abstains": why}, {}
     for old in file.parent.glob("*.safetensors"):
         if time.time() - old.stat().st_mtime > STALE_SECONDS:
             old.unlink(missing_ok=True)
@@ -70,6 +74,7 @@ def _share(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping
     client, roster = _kept(file), Roster.unpack(packets[STEP])
     if roster.threshold != header.get("threshold"):
         raise GramfoldError("the list of clients has another threshold than the run")
+    site.policy.check_sum(len(roster.clients))
     known = file.parent.parent / KNOWN
     trusted = _trusted(site, known, roster)
     shares = client.share(roster, trusted)
@@ -80,8 +85,9 @@ def _share(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping
 
 
 def _mask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
-    client = _kept(file)
     work = site.work(header, packets)
+    client = _kept(file)  # now that the folder is this message's alone
+    site.policy.check_times(header["session"], diary.released(work.state))
     train, method = work.client.train(), work.method
     method.check_weights(train)
     data = ClientData(site.name, train, {} if method.rounds == 1 else dict(work.memory))
@@ -96,16 +102,17 @@ def _mask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[
     packed = masked.pack()
     diary.note(
         work.state, method=method.name, session=work.folder.name, run=work.run, round=header["round"],
-        secure=header["session"], sites=clients, dp=header.get("dp"), samples=train.n, bytes=packed.wire_bytes,
+        upload=header["session"], secure=True, sites=clients, dp=header.get("dp"), samples=train.n, bytes=packed.wire_bytes,
         sha256=packed.digest(),
     )  # fmt: skip
     return {"public": public}, {STEP: packed}
 
 
 def _unmask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
-    client = _kept(file)
+    client, survivors = _kept(file), Survivors.unpack(packets[STEP])
+    site.policy.check_sum(len(set(survivors.names)))
     try:
-        revealed = client.unmask(Survivors.unpack(packets[STEP]))
+        revealed = client.unmask(survivors)
     finally:
         file.unlink(missing_ok=True)  # before the answer leaves: no step is taken twice
         wire.sync_folder(file.parent)

@@ -16,7 +16,7 @@ from gramfold.deploy.template import write_app
 from gramfold.engines.events import Event
 from gramfold.engines.flower.engine import sites_of
 from gramfold.engines.flower.network import Network
-from gramfold.remote.run import EVENTS
+from gramfold.engines.folder import EVENTS
 from gramfold.remote.secure_site import UNDER_WAY
 from gramfold.remote.site import head_file
 from gramfold.remote.tasks import task_to_json
@@ -25,7 +25,7 @@ from strategies import relative
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 THREE, KILLED = ("north", "south", "west"), "east"
-METHOD = gf.PACE(refinement="relu:64")
+METHOD = gf.PACE(features="bias+linear+fourier:64", refinement="relu:64")
 
 
 @pytest.fixture(scope="module")

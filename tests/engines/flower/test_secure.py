@@ -17,8 +17,10 @@ from gramfold.engines.flower.engine import _private
 from gramfold.errors import GramfoldError
 from gramfold.privacy import Privacy
 from gramfold.privacy.protocol import Keys, Masked, Shares
+from gramfold.remote.messages import Message
 from gramfold.remote.secure_site import IDENTITY, KNOWN, PUBLIC, UNDER_WAY
 from gramfold.remote.settings import Settings
+from gramfold.remote.site import Site
 
 METHODS = {
     "afl": gf.AFL(),
@@ -83,10 +85,11 @@ def test_heads_are_those_of_the_plain_run(name, sites, federation):
 def test_a_site_that_dies_leaves_an_exact_sum(step, counted, sites, federation):
     nodes = {name: sites.node(name) for name in sites.names}
     gone = sites.names[2]
-    result = sites.run(gf.PACE(refinement="relu:32"), {**nodes, gone: failing_at(nodes[gone], step)}, secure=True)
+    method = gf.PACE(features="bias+linear", refinement="relu:32")  # one round
+    result = sites.run(method, {**nodes, gone: failing_at(nodes[gone], step)}, secure=True)
     assert list(result["sites"]["excluded"]) == [gone]
     assert (gone in result["sites"]["folded"]) == counted
-    expected = gf.run(gf.PACE(refinement="relu:32"), federation if counted else sites.without(gone))
+    expected = gf.run(method, federation if counted else sites.without(gone))
     left = dataclasses.replace(expected, heads={name: head for name, head in expected.heads.items() if name != gone})
     assert sites.distance(gf.PACE(), left) < 1e-8
 
@@ -114,7 +117,8 @@ def test_secrets_are_gone_when_the_sum_is_made_and_the_diary_says_what_left(site
         assert len((state / PUBLIC).read_text().strip()) == 64
         line = json.loads((state / "sent.jsonl").read_text().splitlines()[-1])
         assert (line["sites"], line["method"], line["dp"]) == (7, "afl", None)
-        assert len(line["secure"]) == 32
+        assert line["secure"]
+        assert len(line["upload"]) == 32
 
 
 def test_the_server_sees_masked_numbers_and_nothing_else_of_an_upload(sites, monkeypatch):
@@ -218,6 +222,47 @@ def test_a_lie_under_the_mask_ends_the_run_and_nobody_can_be_named(sites):
     nodes = {name: sites.node(name) for name in sites.names}
     with pytest.raises(GramfoldError, match="some site lied, and under a secure sum nobody can tell which"):
         sites.run(gf.AFL(), {**nodes, sites.names[0]: lying(nodes[sites.names[0]], "mask", change)}, secure=True)
+
+
+# --- a site's own say ---
+
+
+def test_a_site_that_requires_a_secure_sum_sends_nothing_plain_whatever_the_server_says(sites):
+    for name in sites.names:
+        sites.config[name]["release-require"] = "secure"
+    assert all_answered(sites.run(gf.AFL(), secure=True), sites)
+    with pytest.raises(GramfoldError, match="requires a secure sum"):
+        sites.run(gf.AFL(), out="plain")
+    site = Site(sites.config[sites.names[0]])
+    lie = {"gramfold": gf.__version__, "secure": True, "method": "afl", "parameters": {}, "round": 0, "run": "", "task": "{}"}
+    assert "asked for an upload without it" in site.answer("local", lambda: Message(lie, {})).header["error"]
+
+
+def test_a_site_that_wants_more_noise_or_more_sites_takes_no_part(sites):
+    for key, value, why in (("release-eps", 2.0, "eps of at most 2"), ("release-sites", 8, "at least 8 sites")):
+        first = sites.config[sites.names[0]]
+        first[key] = value
+        result = sites.run(gf.AFL(), **{"secure": True, "dp-eps": 1e6, "release-sites": 3, "out": key})
+        assert why in result["sites"]["excluded"][sites.names[0]]
+        del first[key]
+
+
+def test_a_site_with_few_samples_receives_and_is_not_in_the_sum(sites, federation):
+    few = min(federation, key=lambda client: client.train().n).name
+    sites.config[few]["release-samples"] = 10_000
+    result = sites.run(gf.AFL(), secure=True)
+    assert few not in result["sites"]["folded"]
+    assert few in result["sites"]["answered"]
+    assert sites.distance(gf.AFL(), gf.run(gf.AFL(), sites.without(few))) < 1e-8
+
+
+def test_two_sums_that_differ_by_one_site_are_not_both_made(sites):
+    nodes = {name: sites.node(name) for name in sites.names}
+    del nodes[sites.names[0]]
+    config = {"secure": True, "release-sites": 3}
+    sites.run(gf.AFL(), nodes, **config)
+    with pytest.raises(GramfoldError, match="the sum is not released again"):
+        sites.run(gf.AFL(), **config)
 
 
 # --- settings ---
