@@ -229,7 +229,7 @@ def test_odd_clients_are_clients_like_any_other(method):
             np.testing.assert_allclose(head.predict_proba(X).sum(1), 1.0)
     if isinstance(method, PACE) and method != PACE():  # by default few of the nine samples are left to judge by
         own, shared = ((head.predict_proba(X)[:, 2]).mean() for head in (result.heads["one class"], result.global_head))
-        assert own > 2 * shared, "it has only ever seen class 2"
+        assert own > 1.5 * shared, "it has only ever seen class 2"
 
 
 def test_a_class_nobody_has_is_hardly_ever_predicted():
