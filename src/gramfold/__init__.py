@@ -33,16 +33,18 @@ from gramfold.methods import (
     PFedMe,
 )  # fmt: skip
 from gramfold.moments import Moments
+from gramfold.privacy import DP, SecureSum
 from gramfold.version import __version__
 
 if TYPE_CHECKING:
     from gramfold.estimators import PersonalizedClassifier, PersonalizedRegressor
 
 __all__ = [
-    "AFL", "APFL", "PACE", "ClientResult", "Comparison", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT",
-    "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head", "HeartPFL",
-    "IllConditionedWarning", "InputError", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe", "PaceCNN",
-    "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning", "Result", "SharedHeadWarning", "__version__",
+    "AFL", "APFL", "DP", "PACE", "ClientResult", "Comparison", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg",
+    "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head",
+    "HeartPFL", "IllConditionedWarning", "InputError", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe",
+    "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning", "Result", "SecureSum", "SharedHeadWarning",
+    "__version__",
     "compare", "load_head", "load_result", "run",
 ]  # fmt: skip
 
