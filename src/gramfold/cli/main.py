@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import gramfold
+from gramfold.cli.extract import extract
 from gramfold.cli.flower import flower
 from gramfold.cli.methods import methods
 from gramfold.cli.report import report
@@ -28,6 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run)
+app.command()(extract)
 app.command()(methods)
 app.command()(report)
 app.add_typer(flower, name="flower")

@@ -12,13 +12,15 @@ import typer
 from rich.console import Console
 
 from gramfold import wire
+from gramfold.cli import data as shared
 from gramfold.cli.progress import show_progress
 from gramfold.comparison import Comparison
 from gramfold.engines import ENGINES, Result, open_engine
 from gramfold.engines.folder import REPORT, RESULT, page, seeds_page, write_page
 from gramfold.engines.saved import make_folder
 from gramfold.errors import GramfoldError
-from gramfold.federation import Dataset, Federation, load_dataset
+from gramfold.extraction import FAIL
+from gramfold.federation import Dataset, Federation
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
 from gramfold.methods.protocol import INSTEAD
 from gramfold.report import comparison_table, result_table
@@ -30,8 +32,14 @@ GROUPS = {"all": (*ANALYTIC, *ON_IMAGES), "gradient": GRADIENT}
 
 def run(
     data: Annotated[
-        str, typer.Option(help="digits or digits-images (embedded), or an .npz file with labels and features or images.")
+        str,
+        typer.Option(
+            help="digits or digits-images (embedded), an .npz file with labels and features or images, a folder of images, or a "
+            "CSV or Parquet table."
+        ),
     ] = "digits",
+    backbone: shared.Backbone = None,
+    pooling: shared.Pooling = None,
     clients: Annotated[int, typer.Option(help="How many clients to partition the data into.")] = 20,
     partition: Annotated[
         str | None,
@@ -69,6 +77,14 @@ def run(
         int, typer.Option(help="Test all clients every N rounds, for the report's curves only.", min=0)
     ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
+    cache: shared.CacheFolder = None,
+    unreadable: shared.Unreadable = FAIL,
+    label_column: shared.LabelColumn = None,
+    client_column: shared.ClientColumn = None,
+    path_column: shared.PathColumn = None,
+    text_column: shared.TextColumn_ = None,
+    split_column: shared.SplitColumn = None,
+    only: shared.OnlyColumns = None,
 ) -> None:
     """Run methods over one data set partitioned into clients, and compare them.
 
@@ -78,7 +94,8 @@ def run(
     _check_outputs(out, OUTPUTS)
     if heads is not None:
         _check_outputs(heads, [method.name for method in chosen])
-    dataset = load_dataset(data)
+    columns = shared.columns_from(label_column, client_column, path_column, text_column, split_column, only)
+    dataset = shared.load_data(data, backbone, pooling, device, columns, cache, unreadable)
     chosen = _compatible(chosen, dataset, is_group=methods in GROUPS)
     cut = {"min_size": min_size, "small": "drop" if drop_small else "error"}
     pages, console = [], Console() if sys.stdout.isatty() else Console(width=150)

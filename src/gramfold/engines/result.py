@@ -90,7 +90,7 @@ class Result:
         train = Samples(*(arrays.to_device(part, device) for part in self.run.task.admit(name, X, y)))
         if not train.n:
             raise GramfoldError(f"client {name!r} has no samples to learn from")
-        return self.run.method.personalize(ClientData(name, train), self.run.broadcast)
+        return self.run.method.personalize(ClientData(name, train), self.run.broadcast).with_origin(self.run.task.origin)
 
     def evaluate(self, X: Array, y: Array, client: str | None = None) -> Evaluation:
         """How a client's head does on these samples, or the shared head where no client is named."""
@@ -156,6 +156,7 @@ class Result:
     def _of(self, run: Run) -> "Result":
         """The result of another run of the same method, before any client has made its head."""
         head, chosen = run.method.global_head(run.broadcast), run.method.chosen(run.broadcast)
+        head = None if head is None else head.with_origin(run.task.origin)
         return replace(self, clients={}, heads={}, global_head=head, seconds={}, run=run, chosen=chosen, history=())
 
     # --- on disk ---

@@ -17,6 +17,7 @@ from gramfold.federation import Task
 from gramfold.heads import Head, load_head
 from gramfold.methods import make_method, spec_of
 from gramfold.moments import Moments
+from gramfold.origin import Origin
 from gramfold.wire import Packet
 from gramfold.wire.record import Record, plain
 
@@ -105,4 +106,5 @@ def make_folder(folder: Path) -> None:
 
 def task_from_dict(fields: Mapping[str, Any]) -> Task:
     labels = None if fields["labels"] is None else tuple(fields["labels"])
-    return Task(**{**fields, "labels": labels, "shape": tuple(fields["shape"])})
+    origin = None if fields.get("origin") is None else Origin.from_dict(fields["origin"])
+    return Task(**{**fields, "labels": labels, "shape": tuple(fields["shape"]), "origin": origin})

@@ -152,6 +152,7 @@ class Site:
         # for unbiased estimates a method must know whether its own samples are in the sum
         contributed = bool(work.memory_of) and header.get("upload") == work.memory_of
         head = work.method.personalize(ClientData(self.name, train, dict(work.memory), contributed), work.broadcast)
+        head = head.with_origin(work.task.origin)
         head.save(head_file(work.state, work.method.name))
         shared = work.method.global_head(work.broadcast)
         return {
@@ -167,7 +168,7 @@ class Site:
             raise GramfoldError("this node's configuration gives no `state-dir`, where the site keeps its head")
         method, task = self._method(header), task_from_json(header["task"])
         folder = Path(str(state)) / file_name(method.name) / session_of(method, task)
-        return _Work(method, Path(str(state)), folder, str(header["run"]), self.client(task), packets[BROADCAST])
+        return _Work(method, Path(str(state)), folder, str(header["run"]), task, self.client(task), packets[BROADCAST])
 
     def _method(self, header: Mapping[str, Any]) -> Method:
         """The method that a message names. A method given as module:Class is imported only if this site's configuration lists
@@ -188,6 +189,7 @@ class _Work:
     folder: Path
     """The session's files."""
     run: str
+    task: Task
     client: Client
     packet: Packet
     memory: dict[str, Array] = field(default_factory=dict)

@@ -9,14 +9,15 @@ from typing import Any
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.methods import Method, spec_of
+from gramfold.origin import Origin
 
 
 def task_to_json(task: Task) -> str:
     """
     >>> task_from_json(task_to_json(Task(2, ("a", "b"), 2, seed=0)))
-    Task(inputs=2, labels=('a', 'b'), outputs=2, seed=0, samples=None, shape=())
+    Task(inputs=2, labels=('a', 'b'), outputs=2, seed=0, samples=None, shape=(), origin=None)
     """
-    return json.dumps(asdict(task))
+    return json.dumps({key: value for key, value in asdict(task).items() if key != "origin" or value is not None})
 
 
 def task_from_json(text: str) -> Task:
@@ -25,7 +26,8 @@ def task_from_json(text: str) -> Task:
         labels = None if fields["labels"] is None else tuple(fields["labels"])
         samples = None if fields.get("samples") is None else int(fields["samples"])
         shape = tuple(int(length) for length in fields.get("shape") or ())
-        return Task(int(fields["inputs"]), labels, int(fields["outputs"]), int(fields["seed"]), samples, shape)
+        origin = None if fields.get("origin") is None else Origin.from_dict(fields["origin"])
+        return Task(int(fields["inputs"]), labels, int(fields["outputs"]), int(fields["seed"]), samples, shape, origin)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise GramfoldError(
             f"cannot read the task: {error!r}; write inputs, labels (or null), outputs and seed as JSON"
