@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from raw_cases import pictures, write_function, write_tokens_model
 
 from gramfold import GramfoldError
 from gramfold.backbones import IMAGES, TEXTS, open_backbone, reopen
 from gramfold.backbones.packaged import PACKAGES, weights_of
 from gramfold.backbones.pixels import Pixels, cubic, enlarged, read_image
 from gramfold.backbones.pooling import pool_patches, pool_words
+from raw_cases import pictures, write_function, write_tokens_model
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 pytest.importorskip("PIL", reason="images need pillow")

@@ -52,8 +52,9 @@ def read_table(path: Path) -> Table:
 def columns_of(frame: Any) -> Table:
     """The columns of a frame (pandas, polars, pyarrow), of a data set of Hugging Face, or of a mapping."""
     if hasattr(frame, "column_names"):  # pyarrow, and `datasets`
-        names = list(frame.column_names)
-        return {name: _column(frame[name][:] if hasattr(frame, "features") else frame[name].to_pylist()) for name in names}
+        features = getattr(frame, "features", {})
+        pictures = {name for name, feature in features.items() if type(feature).__name__ == "Image"}  # decoded when needed
+        return {name: frame[name] if name in pictures else _column(frame[name]) for name in frame.column_names}
     if hasattr(frame, "columns"):
         return {str(name): _column(frame[name]) for name in frame.columns}
     return {str(name): _column(values) for name, values in frame.items()}
@@ -64,9 +65,10 @@ def _column(values: Any) -> np.ndarray:
     found = values.to_numpy() if hasattr(values, "to_numpy") else values
     if isinstance(found, np.ndarray) and found.dtype.kind in "fiub":
         return found
-    listed = found.tolist() if isinstance(found, np.ndarray) else list(found)
+    listed = [value.as_py() if hasattr(value, "as_py") else value for value in found]
     column = np.empty(len(listed), dtype=object)
-    column[:] = [value.as_py() if hasattr(value, "as_py") else value for value in listed]
+    for i, value in enumerate(listed):  # one by one: values may be arrays themselves
+        column[i] = value
     return column
 
 
@@ -89,13 +91,16 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
     if wanted is None:
         what = "path" if kind == IMAGES else "text"
         raise GramfoldError(f"{name} has no column of {kind}; name it with --{what}-column; it has: {_listed(table)}")
-    values = table[wanted].tolist()
-    missing_at = next((i for i, value in enumerate(values) if value is None or value != value), None)
-    if missing_at is not None:
-        raise GramfoldError(f"{name}: sample {missing_at} has nothing in column {wanted!r}; leave it out")
-    items: Sequence[Any] = values
-    if kind == IMAGES:
-        items = [(folder or Path()) / value if isinstance(value, str) else value for value in values]
+    items: Sequence[Any] = table[wanted]
+    if isinstance(items, np.ndarray):
+        items = items.tolist()
+        missing_at = next(
+            (i for i, value in enumerate(items) if value is None or (isinstance(value, float) and value != value)), None
+        )
+        if missing_at is not None:
+            raise GramfoldError(f"{name}: sample {missing_at} has nothing in column {wanted!r}; leave it out")
+        if kind == IMAGES:
+            items = [(folder or Path()) / value if isinstance(value, str) else value for value in items]
     return Source(name, kind, items, labels, client, train)
 
 
@@ -113,13 +118,12 @@ def _words(table: Table, column: str | None) -> np.ndarray | None:
     if column is None:
         return None
     values = table[column]
-    if values.dtype == object and all(isinstance(value, str) and value.strip().lstrip("-").isdigit() for value in values):
-        return values.astype(np.int64)
-    return (
-        np.array([value if value != "" else None for value in values.tolist()], dtype=object)
-        if values.dtype == object
-        else values
-    )
+    if values.dtype != object:
+        return values
+    listed = [None if value == "" else value for value in values.tolist()]
+    if all((isinstance(value, str) and value.strip().lstrip("-").isdigit()) or type(value) is int for value in listed):
+        return np.array([int(value) for value in listed])
+    return np.array(listed, dtype=object)
 
 
 def _listed(table: Table) -> str:
