@@ -9,6 +9,7 @@ import pytest
 
 from gramfold import GramfoldError
 from gramfold.backbones import IMAGES, TEXTS, open_backbone, reopen
+from gramfold.backbones.onnx_model import OnnxBackbone
 from gramfold.backbones.packaged import PACKAGES, weights_of
 from gramfold.backbones.pixels import Pixels, cubic, enlarged, read_image
 from gramfold.backbones.pooling import pool_patches, pool_words
@@ -85,6 +86,7 @@ def test_an_onnx_model_is_cut_at_a_tensor(tokens_file):
     assert cut(images).shape == (5, 6)
     assert plain(images).shape == (5, 2)
     assert open_backbone(f"onnx:{tokens_file}#tokens")(images).shape == (5, 12), "both by default"
+    assert isinstance(cut, OnnxBackbone)
     assert len(cut.model().graph.node) == 5
 
 

@@ -189,7 +189,7 @@ def test_a_model_that_gives_nonsense_is_refused():
         def wrong(texts, answer=answer):
             return answer
 
-        wrong.kind = "texts"
+        setattr(wrong, "kind", "texts")  # noqa: B010
         with pytest.raises(GramfoldError, match=words):
             extract(source_of(["a", "b"]), FunctionBackbone(wrong, "wrong"))
 

@@ -56,6 +56,11 @@ class OnnxBackbone(Backbone):
             cut(model, self.tensor)
         return model
 
+    def rank(self) -> int:
+        """How many axes its output has, before pooling."""
+        blank = self.prepare(np.zeros((4, 4, 3), dtype=np.uint8))
+        return int(self._session.run(None, {self._inputs[0]: blank[None]})[0].ndim)
+
     def prepare(self, sample: Any) -> Any:
         return str(sample) if self.kind == TEXTS else self.pixels(sample)
 

@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 import gramfold
+from gramfold.cli.export import export
 from gramfold.cli.extract import extract
 from gramfold.cli.flower import flower
 from gramfold.cli.methods import methods
+from gramfold.cli.predict import predict
 from gramfold.cli.report import report
 from gramfold.cli.run import run
 from gramfold.errors import GramfoldError, IllConditionedWarning
@@ -30,6 +32,8 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(extract)
+app.command()(predict)
+app.command()(export)
 app.command()(methods)
 app.command()(report)
 app.add_typer(flower, name="flower")

@@ -23,7 +23,7 @@ from gramfold.extraction import FAIL
 from gramfold.federation import Dataset, Federation
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
 from gramfold.methods.protocol import INSTEAD
-from gramfold.report import comparison_table, result_table
+from gramfold.report import comparison_table, result_table, write_card
 
 TABLES = ("comparison.csv", "comparison.tex", "comparison.md")
 OUTPUTS = (RESULT, REPORT, *TABLES)
@@ -139,8 +139,11 @@ def run(
 
 def _save_heads(folder: Path, outcome: Result) -> None:
     make_folder(folder)
+    cards = outcome.cards()
     for name, head in outcome.heads.items():
-        head.save(folder / f"{wire.file_name(name)}.safetensors")
+        path = folder / f"{wire.file_name(name)}.safetensors"
+        head.save(path)
+        write_card(path, cards[name])
 
 
 def _methods(names: str, features: str | None, settings: Sequence[str]) -> list[Method]:

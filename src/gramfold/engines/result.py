@@ -161,13 +161,36 @@ class Result:
 
     # --- on disk ---
 
+    def cards(self) -> dict[str | None, dict[str, Any]]:
+        """A model card for every client's head, and under None that of the shared one."""
+        run = self.run
+        state = {"version": run.broadcast.pack().digest()[:16], "clients": len(run.samples) or None, "seed": run.task.seed}
+        pooled = {"training_samples_of_all": sum(run.samples.values()) or run.task.samples}
+        made: dict[str | None, dict[str, Any]] = {}
+        for name, head in self.heads.items():
+            client = self.clients[name]
+            sizes = {"training_samples": client.train, "test_samples": client.test, **pooled}
+            made[name] = report.make_card(
+                head, whose=f"client {name}", data=sizes, figures=self._figures(client.scored), federation=state
+            )
+        if self.global_head is not None:
+            shared = self._pooled_score()
+            figures = {} if shared is None else self._figures(shared)
+            made[None] = report.make_card(self.global_head, whose="all clients", data=pooled, figures=figures, federation=state)
+        return made
+
+    def _figures(self, scored: Scored) -> dict[str, float | None]:
+        found = Evaluation.of(scored, self.classification)
+        named = {"accuracy": found.accuracy, "rmse": found.rmse, "calibration_error": found.calibration_error}
+        return {f"test_{key}": value for key, value in named.items()}
+
     def save(self, folder: str | PathLike[str]) -> None:
         """Write all that it takes to go on after a restart: `load_result` reads it."""
         figures = {
             "given": dict(self.parameters), "clients": [client.to_dict() for client in self.clients.values()],
             "seconds": dict(self.seconds), "chosen": dict(self.chosen), "history": [dict(entry) for entry in self.history],
         }  # fmt: skip
-        saved.write(Path(folder), saved.SavedRun.of(self.run, **figures), self.global_head, self.heads)
+        saved.write(Path(folder), saved.SavedRun.of(self.run, **figures), self.global_head, self.heads, self.cards())
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> "Result":

@@ -3,6 +3,7 @@
 run.safetensors    the method, the task, what clients were sent last, the sum behind it, and every client's figures in full
 shared.safetensors the shared head
 heads/             every client's head, by name
+*.card.json, .md   beside every head, what it is and how good
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from gramfold.heads import Head, load_head
 from gramfold.methods import make_method, spec_of
 from gramfold.moments import Moments
 from gramfold.origin import Origin
+from gramfold.report import card_files, write_card
 from gramfold.wire import Packet
 from gramfold.wire.record import Record, plain
 
@@ -63,20 +65,22 @@ class SavedRun(Record, kind="run"):
         return Run(method, task_from_dict(self.task), self.broadcast, total, self.samples)
 
 
-def write(folder: Path, saved: SavedRun, shared: Head | None, heads: Mapping[str, Head]) -> None:
-    """Write a run and its heads; heads of an earlier one that was saved here are removed."""
+def write(
+    folder: Path, saved: SavedRun, shared: Head | None, heads: Mapping[str, Head], cards: Mapping[str | None, Mapping[str, Any]]
+) -> None:
+    """Write a run, its heads and their cards; heads of an earlier one that was saved here are removed."""
     make_folder(folder)
+    files = {head_file(folder, name): (head, cards[name]) for name, head in heads.items()}
     if shared is not None:
-        shared.save(folder / SHARED)
-    else:
-        (folder / SHARED).unlink(missing_ok=True)
-    ours = {head_file(folder, name): head for name, head in heads.items()}
-    for path in set((folder / HEADS).glob("*.safetensors")) - set(ours):
-        path.unlink()
-    if ours:
+        files[folder / SHARED] = shared, cards[None]
+    for path in {folder / SHARED, *(folder / HEADS).glob("*.safetensors")} - set(files):
+        for gone in (path, *card_files(path)):
+            gone.unlink(missing_ok=True)
+    if heads:
         make_folder(folder / HEADS)
-    for path, head in ours.items():
+    for path, (head, card) in files.items():
         head.save(path)
+        write_card(path, card)
     wire.write_atomically(folder / RUN, *saved.pack().pieces())
 
 

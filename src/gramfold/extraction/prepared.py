@@ -47,7 +47,7 @@ def dataset_of(
     if source.kind != COLUMNS:
         raise GramfoldError(f"{source.name} holds {source.kind}; name a backbone for them, such as {_SUCH_AS[source.kind]}")
     encoder = encoder or folded_statistics(source).encoder()
-    return source.dataset(encoder(source.items), encoder.origin, whole=whole)  # type: ignore[arg-type]
+    return source.dataset(encoder(source.items), encoder.origin, whole=whole)
 
 
 _SUCH_AS = {"images": "--backbone dinov2s", "texts": "--backbone minilm"}
@@ -74,7 +74,7 @@ def features_for(
         encoder = TableEncoder.reopen(head.origin)
         needed = Columns(only=tuple(encoder.statistics.by_column)) if columns is None else columns
         source = source_of(data, needed, COLUMNS)
-        return encoder(source.items), np.arange(source.n), source  # type: ignore[arg-type]
+        return encoder(source.items), np.arange(source.n), source
     backbone = backbone or reopen(head.origin, device)
     head.origin.require(backbone.origin, f"backbone {backbone.name}")
     source = source_of(data, columns, backbone.kind)

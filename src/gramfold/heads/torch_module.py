@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from gramfold.heads import Head
+from gramfold.numerics.arrays import is_traced
 from gramfold.wire import Packet
 
 
@@ -23,5 +24,6 @@ class HeadModule(nn.Module):
     def forward(self, samples: Tensor) -> Tensor:
         parts = {name: getattr(self, place) for name, place in self._places.items()}
         head = self._kind.assemble(Packet(parts, self._meta))
-        scores: Any = head.forward(head.rows(samples))  # numbers are not looked through: that would wait for the device
+        rows = samples if is_traced() else head.rows(samples)
+        scores: Any = head.forward(rows)  # numbers are not looked through: that would wait for the device
         return scores  # type: ignore[no-any-return]

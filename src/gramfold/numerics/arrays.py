@@ -5,6 +5,7 @@ Sums and solves are float64 throughout.
 """
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -61,6 +62,12 @@ def require_torch() -> None:
         import torch  # noqa: F401
     except ImportError:
         raise GramfoldError("networks need PyTorch: install gramfold[torch]") from None
+
+
+def is_traced() -> bool:
+    """Whether PyTorch is writing down a program instead of computing: then nothing may depend on the numbers, or on how many."""
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch.compiler.is_exporting())
 
 
 def check_device(device: str) -> None:

@@ -1,7 +1,7 @@
 """A site: its own data, and the files on its own disk. Independent of Flower; a message is a header and packets.
 
     STATE/sent.jsonl                               what left the site and when, and what was refused
-    STATE/METHOD/head.safetensors                  the site's head, for `gramfold.load_head`
+    STATE/METHOD/head.safetensors                  the site's head, for `gramfold.load_head`, and its card (head.card.md, .json)
     STATE/METHOD/SESSION/memory.safetensors        the method's memory between messages
     STATE/METHOD/SESSION/received.safetensors      arrays received earlier, which are not sent again
     STATE/METHOD/SESSION/upload-ID.safetensors     the moments that the site sent
@@ -26,16 +26,18 @@ import numpy as np
 
 from gramfold import wire
 from gramfold.errors import GramfoldError
-from gramfold.evaluation import score_head
+from gramfold.evaluation import Evaluation, Scored, score_head
 from gramfold.federation import Client, Samples, Task, load_npz
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
 from gramfold.federation.npz import read_arrays
+from gramfold.heads import Head
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.remote import diary
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
 from gramfold.remote.tasks import session_of, task_from_json
+from gramfold.report import make_card, write_card
 from gramfold.version import __version__
 from gramfold.wire import Packet, file_name
 from gramfold.wire.record import Record
@@ -153,14 +155,24 @@ class Site:
         contributed = bool(work.memory_of) and header.get("upload") == work.memory_of
         head = work.method.personalize(ClientData(self.name, train, dict(work.memory), contributed), work.broadcast)
         head = head.with_origin(work.task.origin)
-        head.save(head_file(work.state, work.method.name))
+        path, scored = head_file(work.state, work.method.name), score_head(head, test)
+        head.save(path)
+        write_card(path, self._card(head, work, train, scored))
         shared = work.method.global_head(work.broadcast)
         return {
             "train": train.n,
-            "scored": score_head(head, test).to_dict(),
+            "scored": scored.to_dict(),
             "shared": None if shared is None else score_head(shared, test).to_dict(),
             "chosen": dict(head.chosen),
         }, {}
+
+    def _card(self, head: Head, work: "_Work", train: Samples, scored: Scored) -> dict[str, Any]:
+        """What the site knows of its head; figures of others stay with them."""
+        found = Evaluation.of(scored, head.labels is not None)
+        figures = {"test_accuracy": found.accuracy, "test_rmse": found.rmse, "test_calibration_error": found.calibration_error}
+        sizes = {"training_samples": train.n, "test_samples": scored.n, "training_samples_of_all": work.task.samples}
+        state = {"version": work.packet.digest()[:16], "run": work.run, "seed": work.task.seed}
+        return make_card(head, whose=f"site {self.name}", data=sizes, figures=figures, federation=state)
 
     def _work(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "_Work":
         state = self.config.get("state-dir")

@@ -38,7 +38,7 @@ class Source:
 
     name: str
     kind: str
-    items: Sequence[Any] | Mapping[str, np.ndarray]
+    items: Any
     labels: np.ndarray | None = None
     client: np.ndarray | None = None
     train: np.ndarray | None = None

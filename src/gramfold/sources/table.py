@@ -1,7 +1,7 @@
 """Tables: CSV and Parquet files, pandas and polars frames, Hugging Face data sets, as named columns."""
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,7 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
     if wanted is None:
         what = "path" if kind == IMAGES else "text"
         raise GramfoldError(f"{name} has no column of {kind}; name it with --{what}-column; it has: {_listed(table)}")
-    items: Sequence[Any] = table[wanted]
+    items: Any = table[wanted]
     if isinstance(items, np.ndarray):
         items = items.tolist()
         missing_at = next(
@@ -122,7 +122,7 @@ def _words(table: Table, column: str | None) -> np.ndarray | None:
         return values
     listed = [None if value == "" else value for value in values.tolist()]
     if all((isinstance(value, str) and value.strip().lstrip("-").isdigit()) or type(value) is int for value in listed):
-        return np.array([int(value) for value in listed])
+        return np.array(listed).astype(np.int64)
     return np.array(listed, dtype=object)
 
 
