@@ -15,7 +15,7 @@ import gramfold as gf
 from gramfold import GramfoldError
 from gramfold.backbones import open_backbone
 from gramfold.export import onnx_model, write_onnx, write_sklearn, write_torch
-from gramfold.extraction import dataset_of
+from gramfold.extraction import load_data
 from gramfold.features import (
     ACTIVATIONS,
     Bias,
@@ -166,7 +166,7 @@ def test_one_file_from_pixels_to_probabilities(pooling, tmp_path):
     write_tokens_model(tmp_path / "tokens.onnx")
     write_photos(tmp_path / "photos", 60)
     backbone = open_backbone(f"onnx:{tmp_path / 'tokens.onnx'}#tokens", pooling)
-    dataset = dataset_of(tmp_path / "photos", backbone)
+    dataset = load_data(tmp_path / "photos", backbone)
     head = gf.run(gf.PACE(), Federation.from_dataset(dataset, 3, "iid")).heads["1"]
     assert head.origin == backbone.origin
     assert write_onnx(head, tmp_path / "whole.onnx") == "from pixels"

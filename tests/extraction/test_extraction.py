@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gramfold import GramfoldError
 from gramfold.backbones import open_backbone
-from gramfold.extraction import dataset_of, extract, save_features
+from gramfold.extraction import extract, load_data, save_features
 from gramfold.federation import Federation, load_npz
 from gramfold.numerics.sharded import ShardedRows
 from gramfold.sources import image_folder, source_of
@@ -168,7 +168,7 @@ def test_an_unreadable_image_is_named(photos, colours, tmp_path):
 def test_skipped_samples_take_their_labels_along(photos, colours):
     (photos / "blue" / "000.jpg").write_bytes(b"")
     with pytest.warns(UserWarning, match="it is skipped"):
-        dataset = dataset_of(photos, colours, unreadable="skip")
+        dataset = load_data(photos, colours, unreadable="skip")
     plain = colours([path for path in image_folder(photos).items if path.suffix == ".png"])
     assert np.array_equal(np.asarray(dataset.inputs), plain)
     assert len(dataset.targets) == 100
@@ -212,14 +212,14 @@ def test_sharded_rows_read_like_one_array(sizes, data):
 
 
 def test_a_federation_over_a_cache_reads_only_what_a_client_needs(photos, colours, tmp_path):
-    dataset = dataset_of(photos, colours, cache=tmp_path / "c")
+    dataset = load_data(photos, colours, cache=tmp_path / "c")
     assert isinstance(dataset.inputs, ShardedRows)
     federation = Federation.from_dataset(dataset, 4, "iid")
     assert sum(client.train().n + client.test().n for client in federation) == 100
 
 
 def test_features_are_saved_with_their_origin(photos, colours, tmp_path):
-    dataset = dataset_of(photos, colours)
+    dataset = load_data(photos, colours)
     save_features(tmp_path / "f.npz", dataset)
     again = load_npz(tmp_path / "f.npz")
     assert np.array_equal(again.inputs, np.asarray(dataset.inputs))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gramfold import GramfoldError
-from gramfold.extraction import dataset_of
+from gramfold.extraction import load_data
 from gramfold.sources import Columns, TableEncoder, TableStatistics
 
 NUMBERS = st.one_of(st.floats(-1e6, 1e6), st.sampled_from([np.nan, 0.0]))
@@ -117,10 +117,10 @@ def test_a_table_whose_column_changed_is_refused():
 def test_a_csv_of_patients_becomes_a_data_set(tmp_path):
     rows = ["age,sex,stage,hospital,diagnosis", "50,f,2,north,0", ",m,1,north,1", "61,m,?,south,1", "70,f,2,south,0"]
     (tmp_path / "p.csv").write_text("\n".join(rows))
-    dataset = dataset_of(tmp_path / "p.csv", columns=Columns(label="diagnosis"))
+    dataset = load_data(tmp_path / "p.csv", columns=Columns(label="diagnosis"))
     assert TableEncoder.reopen(dataset.origin).columns == [
         "age", "age is missing", "sex = f", "sex = m", "stage", "stage is missing",
     ]  # fmt: skip
     assert (dataset.labels, set(dataset.client)) == ((0, 1), {"north", "south"})
-    only = dataset_of(tmp_path / "p.csv", columns=Columns(label="diagnosis", only=("age",)))
+    only = load_data(tmp_path / "p.csv", columns=Columns(label="diagnosis", only=("age",)))
     assert only.inputs.shape == (4, 2)

@@ -5,7 +5,7 @@ import pytest
 
 from gramfold import GramfoldError
 from gramfold.backbones import open_backbone
-from gramfold.extraction import dataset_of
+from gramfold.extraction import load_data
 from gramfold.federation import Federation
 from gramfold.sources import Columns, image_folder, open_source, source_of
 from raw_cases import pictures, write_function, write_photos
@@ -72,7 +72,7 @@ def test_a_csv_of_paths_is_read_beside_its_images(tmp_path):
     source = open_source(str(write_csv(tmp_path / "list.csv", "path,label,client", rows)))
     assert [item.name for item in source.items] == [path.name for path in paths]
     own = open_backbone(f"python:{write_function(tmp_path)}:colours")
-    dataset = dataset_of(tmp_path / "list.csv", own)
+    dataset = load_data(tmp_path / "list.csv", own)
     assert dataset.inputs.shape == (12, 54)
     assert set(dataset.client) == {"0", "1"}
 
@@ -86,7 +86,7 @@ def test_frames_and_files_give_the_same(tmp_path):
     frame.to_parquet(tmp_path / "t.parquet")
     columns = Columns(label="intent", client="desk")
     forms = [frame, polars.DataFrame(frame.to_dict("list")), tmp_path / "t.csv", tmp_path / "t.parquet", frame.to_dict("list")]
-    made = [dataset_of(form, letters, columns=columns) for form in forms]
+    made = [load_data(form, letters, columns=columns) for form in forms]
     for one in made:
         assert np.array_equal(np.asarray(one.inputs), np.asarray(made[0].inputs))
         assert (one.labels, one.client.tolist()) == (("lost", "rate"), ["a", "b", "a"] * 4)
@@ -101,7 +101,7 @@ def test_a_data_set_of_hugging_face(tmp_path):
     features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=["red", "green", "blue"])})
     made = datasets.Dataset.from_dict({"image": [Image.fromarray(image) for image in images], "label": codes.tolist()}, features)
     colours = open_backbone(f"python:{write_function(tmp_path)}:colours")
-    dataset = dataset_of(made, colours)
+    dataset = load_data(made, colours)
     assert dataset.labels == ("blue", "green", "red")
     assert np.asarray(dataset.labels)[dataset.targets].tolist() == ["red", "green", "blue"] * 2
     assert np.allclose(np.asarray(dataset.inputs), colours(images))
@@ -110,7 +110,7 @@ def test_a_data_set_of_hugging_face(tmp_path):
 def test_images_of_an_npz_file(tmp_path):
     images, codes = pictures(6)
     np.savez(tmp_path / "i.npz", images=images, labels=codes, classes=np.array(["red", "green", "blue"]))
-    dataset = dataset_of(tmp_path / "i.npz", open_backbone(f"python:{write_function(tmp_path)}:colours"))
+    dataset = load_data(tmp_path / "i.npz", open_backbone(f"python:{write_function(tmp_path)}:colours"))
     assert np.asarray(dataset.labels)[dataset.targets].tolist() == ["red", "green", "blue"] * 2
 
 
@@ -120,7 +120,7 @@ def test_clients_with_other_classes_in_another_order_fold_by_name(tmp_path):
     for gone in ("north/blue", "south/red"):
         for path in (tmp_path / "p" / gone).iterdir():
             path.unlink()
-    dataset = dataset_of(tmp_path / "p", open_backbone(f"python:{write_function(tmp_path)}:colours"))
+    dataset = load_data(tmp_path / "p", open_backbone(f"python:{write_function(tmp_path)}:colours"))
     federation = Federation.from_dataset(dataset)
     held = {c.name: {federation.task.labels[code] for code in c.train().targets} for c in federation}
     assert held == {"north": {"red", "green"}, "south": {"green", "blue"}, "west": {"red", "green", "blue"}}
@@ -128,7 +128,7 @@ def test_clients_with_other_classes_in_another_order_fold_by_name(tmp_path):
 
 
 def test_an_unknown_label_is_said(tmp_path):
-    dataset = dataset_of({"text": TEXTS, "label": INTENTS}, open_backbone(f"python:{write_function(tmp_path)}:letters"))
+    dataset = load_data({"text": TEXTS, "label": INTENTS}, open_backbone(f"python:{write_function(tmp_path)}:letters"))
     task = Federation.from_dataset(dataset, 2, "iid").task
     with pytest.raises(GramfoldError, match=r"client 'south' has label 'chat' \(sample 0\), which is not among the 2 classes"):
         task.admit("south", np.asarray(dataset.inputs)[:1], np.array(["chat"]))
@@ -151,15 +151,15 @@ def test_an_unknown_label_is_said(tmp_path):
 def test_a_table_that_is_wrong(text, columns, words, tmp_path):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(GramfoldError, match=words):
-        dataset_of(tmp_path / "t.csv", open_backbone(f"python:{write_function(tmp_path)}:letters"), columns=columns)
+        load_data(tmp_path / "t.csv", open_backbone(f"python:{write_function(tmp_path)}:letters"), columns=columns)
 
 
 def test_a_backbone_takes_what_it_takes(tmp_path):
     letters = open_backbone(f"python:{write_function(tmp_path)}:letters")
     write_photos(tmp_path / "p", 3)
     with pytest.raises(GramfoldError, match=r"p holds images, but backbone .* takes texts"):
-        dataset_of(tmp_path / "p", letters)
+        load_data(tmp_path / "p", letters)
     with pytest.raises(GramfoldError, match="p holds images; name a backbone for them, such as --backbone dinov2s"):
-        dataset_of(tmp_path / "p")
+        load_data(tmp_path / "p")
     with pytest.raises(GramfoldError, match=r"is no folder of images, and no \.csv"):
         source_of(str(tmp_path / "own_backbone.py"))

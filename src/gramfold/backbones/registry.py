@@ -31,11 +31,17 @@ def open_backbone(name: str, pooling: str | None = None, device: str = "cpu") ->
     raise GramfoldError(f"unknown backbone {name!r}; known: {KNOWN}")
 
 
-def reopen(origin: Origin, device: str = "cpu") -> Backbone:
-    """The backbone that features came from; raises if what goes by its name today is another."""
+def reopen(origin: Origin, device: str = "cpu", name: str | None = None) -> Backbone:
+    """The backbone that features came from; raises if what goes by its name today is another.
+
+    `name` is what it is called here, where that is another name. A Python function must be named: a head's file is no reason to
+    run code.
+    """
     if origin.kind != BACKBONE:
         raise GramfoldError(f"these features come from a {origin.kind}, not from a backbone")
+    if name is None and origin.name.startswith("python:"):
+        raise GramfoldError(f"this head's features come from code, {origin.name}; if you trust it: --backbone {origin.name}")
     pooling = origin.options.get("pooling")
-    backbone = open_backbone(origin.name, None if pooling == "own" else pooling, device)
-    origin.require(backbone.origin, f"backbone {origin.name} as it is here")
+    backbone = open_backbone(name or origin.name, None if pooling == "own" else pooling, device)
+    origin.require(backbone.origin, f"backbone {backbone.name} as it is here")
     return backbone

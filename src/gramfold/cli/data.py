@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from gramfold.extraction import FAIL, SKIP, Progress, dataset_of, default_cache
+from gramfold.extraction import FAIL, SKIP, Progress, default_cache, load_data
 from gramfold.federation import Dataset, load_dataset
 from gramfold.report.text import duration
 from gramfold.sources import Columns, is_raw
@@ -48,19 +48,19 @@ def columns_from(
     return Columns(label, client, path, text, split, tuple(name.strip() for name in (only or "").split(",") if name.strip()))
 
 
-def load_data(
+def load_named(
     data: str, backbone: str | None, pooling: str | None, device: str, columns: Columns, cache: Path | None, unreadable: str
 ) -> Dataset:
     """The data set at a path, or an embedded one; raw samples go through the backbone, or a table's encoder."""
     if backbone is None and not is_raw(data):
         return load_dataset(data)
     if backbone is None:
-        return dataset_of(data, columns=columns)
+        return load_data(data, columns=columns)
     from gramfold.backbones import open_backbone
 
     opened = open_backbone(backbone, pooling, device)
     with show_extraction(opened.kind) as progress:
-        return dataset_of(data, opened, columns=columns, cache=cache or default_cache(), unreadable=unreadable, progress=progress)
+        return load_data(data, opened, columns=columns, cache=cache or default_cache(), unreadable=unreadable, progress=progress)
 
 
 @contextmanager

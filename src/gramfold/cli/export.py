@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from gramfold.cli import data as shared
 from gramfold.errors import GramfoldError
 from gramfold.heads import load_head
 
@@ -18,6 +19,7 @@ def export(
     sklearn: Annotated[
         Path | None, typer.Option(help="Write a scikit-learn estimator here, for joblib.", show_default=False)
     ] = None,
+    backbone: shared.Backbone = None,
     head_only: Annotated[bool, typer.Option("--head-only", help="Leave the backbone out of an ONNX file.")] = False,
 ) -> None:
     """Write a head as ONNX (with its backbone in front where that is ONNX too), as a PyTorch program, or for scikit-learn."""
@@ -27,7 +29,9 @@ def export(
     from gramfold.export import write_onnx, write_sklearn, write_torch  # scikit-learn takes a second to import
 
     if onnx is not None:
-        typer.echo(f"{onnx}: {write_onnx(loaded, onnx, head_only=head_only)} to {_what(loaded.probabilistic)}")
+        typer.echo(
+            f"{onnx}: {write_onnx(loaded, onnx, head_only=head_only, backbone_name=backbone)} to {_what(loaded.probabilistic)}"
+        )
     if torch is not None:
         write_torch(loaded, torch)
         typer.echo(f"{torch}: from features to {_what(loaded.probabilistic)}")

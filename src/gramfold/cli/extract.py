@@ -32,7 +32,7 @@ def extract(
     if out.suffix != ".npz":
         raise GramfoldError(f"{out} must end in .npz")
     columns = shared.columns_from(label_column, client_column, path_column, text_column, split_column, only)
-    dataset = shared.load_data(data, backbone, pooling, device, columns, cache, unreadable)
+    dataset = shared.load_named(data, backbone, pooling, device, columns, cache, unreadable)
     if dataset.origin is None:
         raise GramfoldError(f"{data} holds features already")
     save_features(out, dataset)

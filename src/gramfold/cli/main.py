@@ -14,6 +14,7 @@ from gramfold.cli.methods import methods
 from gramfold.cli.predict import predict
 from gramfold.cli.report import report
 from gramfold.cli.run import run
+from gramfold.cli.serve import serve
 from gramfold.errors import GramfoldError, IllConditionedWarning
 
 # The root of all complaints about the command line. Older typers take it from the package click, newer ones from a copy of their
@@ -34,6 +35,7 @@ app.command()(run)
 app.command()(extract)
 app.command()(predict)
 app.command()(export)
+app.command()(serve)
 app.command()(methods)
 app.command()(report)
 app.add_typer(flower, name="flower")

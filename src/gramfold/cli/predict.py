@@ -28,6 +28,7 @@ def predict(
     ],
     out: Annotated[Path, typer.Option(help="The .csv or .parquet file to write.")] = Path("predictions.csv"),
     device: Annotated[str, typer.Option(help="cpu, or a torch device such as cuda, for the backbone.")] = "cpu",
+    backbone: shared.Backbone = None,
     every_class: Annotated[bool, typer.Option("--every-class", help="Also write every class's probability.")] = False,
     cache: shared.CacheFolder = None,
     unreadable: shared.Unreadable = FAIL,
@@ -41,8 +42,9 @@ def predict(
     given = None if path_column is None and text_column is None else Columns(path=path_column, text=text_column)
     with shared.show_extraction("samples") as progress:
         rows, kept, source = read_data(
-            loaded, data, columns=given, cache=cache or default_cache(), unreadable=unreadable, device=device, progress=progress
-        )
+            loaded, data, columns=given, cache=cache or default_cache(), unreadable=unreadable, device=device, backbone=backbone,
+            progress=progress,
+        )  # fmt: skip
     names = [str(i) if source is None else source.called(int(i)) for i in kept]
     table = {"sample": names, **predictions(loaded, rows, every_class)}
     write_table(out, table)

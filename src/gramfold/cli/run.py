@@ -95,7 +95,7 @@ def run(
     if heads is not None:
         _check_outputs(heads, [method.name for method in chosen])
     columns = shared.columns_from(label_column, client_column, path_column, text_column, split_column, only)
-    dataset = shared.load_data(data, backbone, pooling, device, columns, cache, unreadable)
+    dataset = shared.load_named(data, backbone, pooling, device, columns, cache, unreadable)
     chosen = _compatible(chosen, dataset, is_group=methods in GROUPS)
     cut = {"min_size": min_size, "small": "drop" if drop_small else "error"}
     pages, console = [], Console() if sys.stdout.isatty() else Console(width=150)

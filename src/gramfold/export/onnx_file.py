@@ -27,20 +27,23 @@ from gramfold.version import __version__
 FEATURES, PICTURES = "features", "images"
 
 
-def write_onnx(head: Head, path: Path, *, head_only: bool = False) -> str:
-    """Write a head, with its backbone in front where that is one of images in ONNX; says which of both was done."""
-    backbone = None if head_only else _backbone(head)
+def write_onnx(head: Head, path: Path, *, head_only: bool = False, backbone_name: str | None = None) -> str:
+    """Write a head, with its backbone in front where that is one of images in ONNX; says which of both was done.
+
+    `backbone_name`: what the backbone is called here, where that is another name than it had.
+    """
+    backbone = None if head_only else _backbone(head, backbone_name)
     model = onnx_model(head, backbone)
     wire.write_atomically(path, model.SerializeToString(), public=True)
     return "from features" if backbone is None else "from pixels"
 
 
-def _backbone(head: Head) -> OnnxBackbone | None:
+def _backbone(head: Head, name: str | None) -> OnnxBackbone | None:
     origin = head.origin
     known = origin is not None and origin.kind == BACKBONE
     if not known or not (origin.name == "dinov2s" or origin.name.startswith("onnx:")):  # type: ignore[union-attr]
         return None
-    backbone: Backbone = reopen(origin)  # type: ignore[arg-type]
+    backbone: Backbone = reopen(origin, name=name)  # type: ignore[arg-type]
     return backbone if isinstance(backbone, OnnxBackbone) and backbone.kind == IMAGES else None
 
 

@@ -2,9 +2,18 @@
 
 from gramfold.extraction.cache import Cache, default_cache
 from gramfold.extraction.pipeline import FAIL, SKIP, Extracted, Progress, extract
-from gramfold.extraction.prepared import dataset_of, features_for, read_data, save_features
+from gramfold.extraction.prepared import features_for, load_data, read_data, save_features
 
 __all__ = [
-    "FAIL", "SKIP", "Cache", "Extracted", "Progress", "dataset_of", "default_cache", "extract", "features_for", "read_data",
+    "FAIL",
+    "SKIP",
+    "Cache",
+    "Extracted",
+    "Progress",
+    "default_cache",
+    "extract",
+    "features_for",
+    "load_data",
+    "read_data",
     "save_features",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from gramfold.backbones import Backbone, reopen
+from gramfold.backbones import Backbone, open_backbone, reopen
 from gramfold.errors import GramfoldError
 from gramfold.extraction.pipeline import FAIL, Progress, extract
 from gramfold.federation import Dataset
@@ -24,9 +24,9 @@ ROWS = 4096
 """Rows that are copied together."""
 
 
-def dataset_of(
+def load_data(
     data: Any,
-    backbone: Backbone | None = None,
+    backbone: Backbone | str | None = None,
     *,
     columns: Columns | None = None,
     cache: Path | None = None,
@@ -35,11 +35,18 @@ def dataset_of(
     encoder: TableEncoder | None = None,
     whole: bool = True,
 ) -> Dataset:
-    """Labelled samples as numbers, from a path, a frame, a data set of Hugging Face.
+    """Labelled samples as numbers, for `Federation.from_dataset`: from a path (a folder of images, a CSV or Parquet table, an
+    .npz file of images), a frame (pandas, polars, pyarrow), a data set of Hugging Face, or a mapping of columns.
 
-    A table of numbers and categories needs no backbone: the statistics of its columns are folded over its clients, unless an
-    `encoder` is given.
+    `backbone` makes features of images and texts: one that is open, or its name. A table of numbers and categories needs none:
+    the statistics of its columns are folded over its clients, unless an `encoder` is given. `columns` says which column is what.
+    With a `cache`, a folder, features are computed once. Images that are `unreadable` fail, or are skipped with a warning.
+
+    >>> rows = {"age": [40, 60, None, 50], "sex": ["f", "f", "m", "m"], "label": ["well", "ill", "ill", "well"]}
+    >>> load_data(rows).inputs.shape
+    (4, 4)
     """
+    backbone = open_backbone(backbone) if isinstance(backbone, str) else backbone
     source = source_of(data, columns, None if backbone is None else backbone.kind)
     if backbone is not None:
         found = extract(source, backbone, cache, unreadable=unreadable, progress=progress)
@@ -65,7 +72,7 @@ def folded_statistics(source: Source) -> TableStatistics:
 
 def features_for(
     head: Head, data: Any, *, columns: Columns | None = None, cache: Path | None = None, unreadable: str = FAIL,
-    device: str = "cpu", backbone: Backbone | None = None, progress: Progress | None = None,
+    device: str = "cpu", backbone: str | None = None, progress: Progress | None = None,
 ) -> tuple[Any, np.ndarray, Source]:  # fmt: skip
     """What a head takes, of raw samples: the rows, which samples they are of, and the samples themselves."""
     if head.origin is None:
@@ -75,10 +82,9 @@ def features_for(
         needed = Columns(only=tuple(encoder.statistics.by_column)) if columns is None else columns
         source = source_of(data, needed, COLUMNS)
         return encoder(source.items), np.arange(source.n), source
-    backbone = backbone or reopen(head.origin, device)
-    head.origin.require(backbone.origin, f"backbone {backbone.name}")
-    source = source_of(data, columns, backbone.kind)
-    found = extract(source, backbone, cache, unreadable=unreadable, progress=progress)
+    opened = reopen(head.origin, device, backbone)
+    source = source_of(data, columns, opened.kind)
+    found = extract(source, opened, cache, unreadable=unreadable, progress=progress)
     return found.rows, found.kept, source
 
 

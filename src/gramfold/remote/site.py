@@ -27,17 +27,20 @@ import numpy as np
 from gramfold import wire
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import Evaluation, Scored, score_head
-from gramfold.federation import Client, Samples, Task, load_npz
+from gramfold.federation import Client, Dataset, Samples, Task, load_npz
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
 from gramfold.federation.npz import read_arrays
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
+from gramfold.origin import Origin
 from gramfold.remote import diary
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
+from gramfold.remote.raw import RawData
 from gramfold.remote.tasks import session_of, task_from_json
 from gramfold.report import make_card, write_card
+from gramfold.sources import is_raw
 from gramfold.version import __version__
 from gramfold.wire import Packet, file_name
 from gramfold.wire.record import Record
@@ -53,7 +56,8 @@ def head_file(state: str | Path, method: str) -> Path:
 
 
 class Site:
-    """Answers messages. `config` is the node's configuration: `name`, `data` or `loader`, and `state-dir`."""
+    """Answers messages. `config` is the node's configuration: `name`, `state-dir`, and `loader` or `data`: an .npz file, or a
+    folder of images or a table, with a `backbone` where they are not numbers."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.config = config
@@ -85,23 +89,36 @@ class Site:
     # --- its data ---
 
     @functools.cached_property
-    def source(self) -> ClientArrays:
-        """(X, y) or (X, y, X_test, y_test), from the data file or the loader that the configuration names."""
+    def raw(self) -> RawData | None:
+        """Its folder of images or its table, where it has one."""
+        data = str(self.config.get("data") or "")
+        return RawData(self.config) if self.config.get("backbone") or (data and is_raw(data)) else None
+
+    def source(self, task: Task | None) -> ClientArrays:
+        """(X, y) or (X, y, X_test, y_test), from the data or the loader that the configuration names."""
         data, loader = self.config.get("data"), self.config.get("loader")
         if bool(data) == bool(loader):
             raise GramfoldError("this node's configuration must give either `data` (an .npz file) or `loader` (module:function)")
-        loaded = _from_file(str(data)) if data else _from_loader(str(loader), self.config)
-        return load_source(self.name, loaded)
+        if loader:
+            return load_source(self.name, _from_loader(str(loader), self.config))
+        dataset = load_npz(str(data), whole=False) if self.raw is None else self.raw.dataset(task)
+        if task is not None and task.origin is not None:
+            task.origin.require(dataset.origin, "this site's data")
+        return load_source(self.name, _splits(dataset))
 
     def client(self, task: Task) -> Client:
-        return given_client(self.name, self.source, task, HELD_OUT)
+        return given_client(self.name, self.source(task), task, HELD_OUT)
 
     def _task(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
         """A description of its data."""
-        X, y = self.source[0], to_numpy(self.source[1])
+        if self.raw is not None and self.raw.is_table:
+            return self._described_table(self.raw), {}
+        source = self.source(None)
+        X, y = source[0], to_numpy(source[1])
         described: dict[str, Any] = {"inputs": int(np.prod(X.shape[1:])), "shape": list(X.shape[1:]) if X.ndim > 2 else []}
-        targets: np.ndarray = np.concatenate([to_numpy(part) for part in self.source[1::2]])
-        listed = _listed_classes(self.config.get("data"))
+        described |= self._origin()
+        targets: np.ndarray = np.concatenate([to_numpy(part) for part in source[1::2]])
+        listed = None if self.raw is not None else _listed_classes(self.config.get("data"))
         if listed is not None:
             described |= {"labels": listed, "outputs": len(listed)}
         elif y.ndim > 1 or (y.dtype.kind == "f" and (y != np.rint(y)).any()):
@@ -109,8 +126,31 @@ class Site:
         else:
             found = inputs.encode(inputs.labels(targets, len(targets), f"client {self.name!r}"))[1]
             described |= {"labels": list(found), "outputs": len(found)}
-        train = len(y) if len(self.source) == 4 else len(y) - int(held_out_size(np.array(len(y)), HELD_OUT))
+        train = len(y) if len(source) == 4 else len(y) - int(held_out_size(np.array(len(y)), HELD_OUT))
         return {**described, "declared": listed is not None, "samples": train}, {}
+
+    def _origin(self) -> dict[str, Any]:
+        """What made its features, where that is known."""
+        if self.raw is not None:
+            return self.raw.description()
+        found = {} if self.config.get("loader") else read_arrays(Path(str(self.config["data"])), ("origin",))
+        return {key: json.loads(Origin.from_json(str(text)).to_json()) for key, text in found.items()}
+
+    def _described_table(self, raw: RawData) -> dict[str, Any]:
+        """A table is described before it is numbers: by its columns' statistics, of which the sites' encoder is made."""
+        source, described = raw.source, raw.description()
+        if source.labels is None:
+            raise GramfoldError(f"{source.name} has no labels; name them with `label-column` in this node's configuration")
+        n = int(source.train.sum()) if source.train is not None and source.train.any() else source.n
+        if n == source.n:
+            n -= int(held_out_size(np.array(n), HELD_OUT))
+        labels = inputs.encode(source.labels)[1]
+        if self.config.get("state-dir"):
+            diary.note(str(self.config["state-dir"]), asked="task", statistics=sorted(source.items))
+        return {
+            **described, "inputs": len(source.items), "shape": [], "labels": list(labels), "outputs": len(labels),
+            "declared": False, "samples": n,
+        }  # fmt: skip
 
     # --- its work ---
 
@@ -261,8 +301,7 @@ def _upload_id(name: str, session: str, run: str, round_number: int, train: Samp
     return digest.hexdigest()[:32]
 
 
-def _from_file(path: str) -> ClientArrays:
-    dataset = load_npz(path, whole=False)
+def _splits(dataset: Dataset) -> ClientArrays:
     y = np.asarray(dataset.labels)[dataset.targets] if len(dataset.targets) else dataset.targets
     if dataset.train is None:
         return dataset.inputs, y

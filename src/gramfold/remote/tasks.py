@@ -10,6 +10,7 @@ from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.methods import Method, spec_of
 from gramfold.origin import Origin
+from gramfold.remote.raw import folded_origin
 
 
 def task_to_json(task: Task) -> str:
@@ -46,12 +47,13 @@ def agreed_task(described: Mapping[str, Mapping[str, Any]], seed: int) -> Task:
         if (described[name]["labels"] is None) != (first["labels"] is None):
             raise GramfoldError(f"sites {names[0]!r} and {name!r} differ: one has classes, the other continuous targets")
     samples = sum(site["samples"] for site in described.values())
+    origin, inputs = folded_origin(described)
     if first["labels"] is None:
         labels, outputs = None, first["outputs"]
     else:
         labels = _agreed_labels(described)
         outputs = len(labels)
-    return Task(first["inputs"], labels, outputs, seed, samples, tuple(first["shape"]))
+    return Task(inputs or first["inputs"], labels, outputs, seed, samples, tuple(first["shape"]), origin)
 
 
 def _agreed_labels(described: Mapping[str, Mapping[str, Any]]) -> tuple[int | str, ...]:
