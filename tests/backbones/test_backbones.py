@@ -99,6 +99,27 @@ def test_an_onnx_models_own_preprocessing_is_used(tokens_file):
     assert np.abs(own(images) - usual(images)).max() > 0.01
 
 
+def test_an_onnx_model_of_texts_has_its_tokenizer_beside_it(tmp_path):
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    helper, types = onnx.helper, onnx.TensorProto
+    table = np.random.default_rng(0).standard_normal((4, 5)).astype(np.float32)
+    given = [helper.make_tensor_value_info(name, types.INT64, ["n", "words"]) for name in ("input_ids", "attention_mask")]
+    found = helper.make_tensor_value_info("tokens", types.FLOAT, ["n", "words", 5])
+    nodes = [helper.make_node("Gather", ["table", "input_ids"], ["tokens"], axis=0)]
+    graph = helper.make_graph(nodes, "words", given, [found], [onnx.numpy_helper.from_array(table, "table")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8), str(tmp_path / "m.onnx"))
+    with pytest.raises(GramfoldError, match=r"takes words, but no tokenizer\.json lies beside it"):
+        open_backbone(f"onnx:{tmp_path / 'm.onnx'}")
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[PAD]": 0, "a": 1, "b": 2, "[UNK]": 3}, unk_token="[UNK]"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    words.save(str(tmp_path / "tokenizer.json"))
+    backbone = open_backbone(f"onnx:{tmp_path / 'm.onnx'}")
+    assert (backbone.kind, backbone.pooling) == (TEXTS, "mean")
+    assert np.allclose(backbone(["a b", "b"]), [table[[1, 2]].mean(0), table[2]], atol=1e-6)
+
+
 def test_fingerprints_cover_weights_tensor_and_pooling(tokens_file, tmp_path):
     name = f"onnx:{tokens_file}"
     same = open_backbone(name)
