@@ -136,6 +136,21 @@ def test_fingerprints_cover_weights_tensor_and_pooling(tokens_file, tmp_path):
         reopen(origin)
 
 
+def test_weights_in_a_file_beside_the_model_count(tokens_file):
+    import onnx
+
+    inside = open_backbone(f"onnx:{tokens_file}")
+    rows = inside(pictures(2)[0])
+    model = onnx.load(str(tokens_file))
+    onnx.save(model, str(tokens_file), save_as_external_data=True, location="weights.bin", size_threshold=0)
+    outside = open_backbone(f"onnx:{tokens_file}")
+    assert np.array_equal(outside(pictures(2)[0]), rows)
+    weights = bytearray((tokens_file.parent / "weights.bin").read_bytes())
+    weights[3] ^= 64
+    (tokens_file.parent / "weights.bin").write_bytes(weights)
+    assert open_backbone(f"onnx:{tokens_file}").fingerprint != outside.fingerprint
+
+
 # --- one's own ---
 
 

@@ -19,6 +19,14 @@ def read_model(path: Path) -> Any:
         raise GramfoldError(f"{path} is not a readable ONNX model: {type(error).__name__}") from None
 
 
+def weight_files(path: Path) -> list[Path]:
+    """The model's file, and those beside it that hold its weights, where they are not in it."""
+    onnx = require("onnx", "onnx", "reading an ONNX model")
+    tensors = onnx.load(str(path), load_external_data=False).graph.initializer
+    names = {entry.value for tensor in tensors for entry in tensor.external_data if entry.key == "location"}
+    return [path, *(path.parent / name for name in sorted(names))]
+
+
 def cut(model: Any, tensor: str) -> None:
     """Make an inner tensor the model's only output, and drop what it does not need."""
     onnx = require("onnx", "onnx", "cutting an ONNX model")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.backbones.base import IMAGES, TEXTS, Backbone, file_pieces, fingerprint, finished
-from gramfold.backbones.graph import cut, read_model
+from gramfold.backbones.graph import cut, read_model, weight_files
 from gramfold.backbones.pixels import Pixels
 from gramfold.backbones.pooling import BOTH, MEAN, check_pooling, pool_patches, pool_words
 from gramfold.errors import GramfoldError
@@ -38,7 +38,7 @@ class OnnxBackbone(Backbone):
         self.kind = TEXTS if "input_ids" in self._inputs else IMAGES
         self.pooling = check_pooling(pooling or (MEAN if self.kind == TEXTS else BOTH))
         described: dict[str, Any] = {"tensor": tensor, "pooling": self.pooling}
-        pieces = [file_pieces(path)]
+        pieces = [file_pieces(file) for file in weight_files(path)]
         if self.kind == TEXTS:
             if tokenizer is None:
                 raise GramfoldError(f"{path} takes words, but no tokenizer.json lies beside it")
