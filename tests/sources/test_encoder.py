@@ -90,8 +90,19 @@ def test_statistics_travel_as_json():
     assert again == statistics
     encoder = statistics.encoder()
     assert TableEncoder.reopen(encoder.origin).origin == encoder.origin
-    with pytest.raises(GramfoldError, match="cannot read a table's statistics"):
-        TableStatistics.from_dict({"columns": [["x", {"present": -1}]]})
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"present": -1}, {"present": 1.5}, {"mean": 1e300}, {"deviations": float("nan")}, {"mean": "a"}, {"unheard": 1},
+        {"present": 2, "counts": {"a": 1}}, {"present": 1, "counts": {"a": -1, "b": 2}}, {"counts": [1]}, 3,
+    ],
+)  # fmt: skip
+def test_statistics_from_elsewhere_are_checked(fields):
+    for given in ({"columns": [["x", fields]]}, {"columns": fields}):
+        with pytest.raises(GramfoldError, match="cannot read a table's statistics"):
+            TableStatistics.from_dict(given)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ NUMBER, CATEGORY = "number", "category"
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
 RARE = 2
 """A category with fewer samples than this, over all clients, gets no column: it would single somebody out."""
+MOST, LARGEST = 2**53, 1e100
+"""Bounds of what another client may claim: samples, and numbers in them."""
 MOST_CATEGORIES = 1000
 """Categories of one column; more are names or free text."""
 
@@ -53,6 +55,19 @@ class ColumnStatistics:
         mean = self.mean + apart * other.present / present
         deviations = self.deviations + other.deviations + apart**2 * self.present * other.present / present
         return ColumnStatistics(present, self.missing + other.missing, mean, deviations, counts)
+
+    def check(self) -> None:
+        """Raise unless these can be a column's, for those that come from elsewhere."""
+        counts = {} if self.counts is None else dict(self.counts)
+        whole = (self.present, self.missing, *counts.values())
+        if not all(type(number) is int and 0 <= number < MOST for number in whole) or not all(
+            isinstance(key, str) for key in counts
+        ):
+            raise ValueError("how often something occurs must be a whole number")
+        if not (abs(self.mean) < LARGEST and 0 <= self.deviations < LARGEST**2 * MOST):
+            raise ValueError(f"a mean or spread beyond {LARGEST:g}")
+        if self.counts is not None and sum(counts.values()) != self.present:
+            raise ValueError("categories that do not add up")
 
     @classmethod
     def of(cls, values: np.ndarray) -> "ColumnStatistics":
@@ -109,12 +124,7 @@ class TableStatistics:
         try:
             made = {str(name): ColumnStatistics(**fields) for name, fields in given["columns"]}
             for column in made.values():
-                numbers = (column.present, column.missing, column.mean, column.deviations, *(column.counts or {}).values())
-                if (
-                    not all(math.isfinite(number) for number in numbers)
-                    or min(column.present, column.missing, column.deviations) < 0
-                ):
-                    raise ValueError("counts and sums must be finite, and not negative")
+                column.check()
         except MALFORMED as error:
             raise GramfoldError(f"cannot read a table's statistics: {error}") from None
         return cls(made)
