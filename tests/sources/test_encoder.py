@@ -100,9 +100,9 @@ def test_statistics_travel_as_json():
     ],
 )  # fmt: skip
 def test_statistics_from_elsewhere_are_checked(fields):
-    for given in ({"columns": [["x", fields]]}, {"columns": fields}):
+    for written in ({"columns": [["x", fields]]}, {"columns": fields}):
         with pytest.raises(GramfoldError, match="cannot read a table's statistics"):
-            TableStatistics.from_dict(given)
+            TableStatistics.from_dict(written)
 
 
 @pytest.mark.parametrize(
