@@ -91,7 +91,7 @@ def from_photos_to_onnx(folder: Path, place: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def rate(folder: Path, place: Path, repeats: int = 3, count: int = 96) -> dict[str, Any]:
+def rate(folder: Path, place: Path, repeats: int = 8, count: int = 64) -> dict[str, Any]:
     """Images a second, beside a bare loop over the same model, in turns."""
     backbone = open_backbone("dinov2s")
     source = image_folder(folder)

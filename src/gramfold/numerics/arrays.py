@@ -66,8 +66,9 @@ def require_torch() -> None:
 
 def is_traced() -> bool:
     """Whether PyTorch is writing down a program instead of computing: then nothing may depend on the numbers, or on how many."""
-    torch = sys.modules.get("torch")
-    return torch is not None and bool(torch.compiler.is_exporting())
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    exporting = getattr(compiler, "is_exporting", getattr(compiler, "is_compiling", None))  # older ones know only the latter
+    return exporting is not None and bool(exporting())
 
 
 def check_device(device: str) -> None:
