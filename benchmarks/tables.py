@@ -363,6 +363,34 @@ def choosing() -> str:
     return "\n".join(lines)
 
 
+def every_data() -> str:
+    """A row a cell: PACE against the best of the others on test data, and its estimate against the truth; means over seeds."""
+    rows = load("every_data")
+    lines, behind, off = [], [], []
+    for key in dict.fromkeys((row["data"], row["cut"], row["clients"]) for row in rows):
+        cell = [row for row in rows if (row["data"], row["cut"], row["clients"]) == key]
+        best = max(cell[0]["rivals"], key=lambda name: np.mean([row["rivals"][name]["mean"] for row in cell]))
+        lead = [100 * (row["pace"] - row["rivals"][best]["mean"]) for row in cell]
+        gap = [100 * (row["estimate"] - row["pace"]) for row in cell]
+        behind.append(float(np.mean(lead)))
+        off.append(float(np.mean(gap)))
+        shares = [100 * np.mean([row["pace"] for row in cell]), 100 * np.mean([row["rivals"][best]["mean"] for row in cell])]
+        lines.append(
+            f"| {key[0]}, {key[1]} | {key[2]} | {shares[0]:.1f} | {best} {shares[1]:.1f} | {_with_error(lead)} | {_with_error(gap)} |"
+        )
+    enough, close = sum(value >= -0.3 for value in behind), sum(abs(value) <= 1.0 for value in off)
+    says = f"PACE is level (within 0.3 points) or ahead in {enough} of {len(lines)} cells, {np.mean(behind):+.2f} points on average and "
+    says += f"{min(behind):+.2f} in the worst; its estimate is within a point of the truth in {close}, off by {max(map(abs, off)):.1f} at most."
+    head = ["| data, cut | clients | PACE | best of the others, on test | lead | estimate - truth |", "| --- |" + " ---: |" * 5]
+    return "\n".join([says, "", *head, *lines])
+
+
+def _with_error(values: list[float]) -> str:
+    """A mean with its standard error."""
+    error = "" if len(values) < 2 else f" ({np.std(values, ddof=1) / np.sqrt(len(values)):.1f})"
+    return f"{np.mean(values):+.1f}{error}"
+
+
 def _ranked(rows: list[dict[str, Any]]) -> str:
     return markdown(sorted(rows, key=lambda row: -(row["mean_accuracy"] or 0))).strip()
 
@@ -380,6 +408,7 @@ def main() -> None:
     _put(ROOT / "docs" / "guide" / "tables.md", binary(settings, models))
     _put(ROOT / "docs" / "guide" / "choosing.md", choosing())
     _put(ROOT / "docs" / "guide" / "raw.md", front_door())
+    _put(ROOT / "docs" / "data.md", every_data())
 
 
 def _put(page: Path, table: str) -> None:

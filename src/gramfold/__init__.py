@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gramfold.comparison import Comparison, compare
 from gramfold.engines import ClientResult, Result, load_result, run
-from gramfold.errors import GramfoldError, IllConditionedWarning, InputError, SharedHeadWarning
+from gramfold.errors import GramfoldError, IllConditionedWarning, InputError, PrecisionWarning, SharedHeadWarning
 from gramfold.federation import Federation
 from gramfold.heads import Head, load_head
 from gramfold.methods import (
@@ -48,9 +48,9 @@ __all__ = [
     "AFL", "APFL", "PACE", "ClientResult", "Columns", "Comparison", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg",
     "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head",
     "HeartPFL", "IllConditionedWarning", "InputError", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe",
-    "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "Result", "SharedHeadWarning", "TableTransformer",
-    "__version__", "compare", "load_data", "load_head", "load_result", "open_backbone", "run", "write_onnx", "write_sklearn",
-    "write_torch",
+    "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning", "Result", "SharedHeadWarning",
+    "TableTransformer", "__version__", "compare", "load_data", "load_head", "load_result", "open_backbone", "run", "write_onnx",
+    "write_sklearn", "write_torch",
 ]  # fmt: skip
 
 _LATER = {

@@ -342,6 +342,10 @@ class PersonalizedRegressor(RegressorMixin, _Personalized):  # type: ignore[misc
     def predict(self, X: Any, groups: Any = None) -> np.ndarray:
         return self._by_group(X, groups, lambda head, rows: head.predict(rows))
 
+    def predict_interval(self, X: Any, groups: Any = None, coverage: float = 0.9) -> np.ndarray:
+        """An interval for each sample that holds so large a part of new values: n x 2, or n x outputs x 2. See Head's."""
+        return self._by_group(X, groups, lambda head, rows: head.predict_interval(rows, coverage))
+
     def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
         """The coefficient of determination."""
         return float(r2_score(y, self.predict(X, groups=groups), sample_weight=sample_weight))

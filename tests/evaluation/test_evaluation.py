@@ -1,9 +1,13 @@
 """Figures: calibration against a direct computation, accuracies, and how clients are summed up."""
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 
 import gramfold as gf
 from gramfold import features
@@ -59,10 +63,31 @@ def test_a_head_is_scored_by_what_it_gets_right():
     assert probable.calibration.count.sum() == 4
 
 
+@given(st.integers(2, 60), st.integers(2, 5), st.integers(0, 999))
+def test_ranking_balance_and_log_loss_are_scikit_learns(n, classes, seed):
+    probabilities, codes = predictions(n, classes, seed)
+    probabilities = probabilities.round(1) + 0.01  # ties
+    probabilities /= probabilities.sum(1, keepdims=True)
+    eye = gf.Head([Stream(features.draw(features.Linear(), classes, seed=0), np.eye(classes))], tuple(range(classes)),
+                  probabilistic=True)  # fmt: skip
+    linear = replace(eye, streams=[Stream(eye.streams[0].map, np.eye(classes))])
+    scored = score_head(linear, Samples(np.log(probabilities), codes))
+    told = linear.predict_proba(np.log(probabilities))
+    assert scored.log_loss == pytest.approx(log_loss(codes, told, labels=range(classes)), rel=1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a class that is predicted and not there
+        assert scored.balanced_accuracy == pytest.approx(balanced_accuracy_score(codes, told.argmax(1)))
+    known = [c for c in range(classes) if 0 < (codes == c).sum() < n]
+    expected = [roc_auc_score(codes == c, told[:, c]) for c in known]
+    assert scored.auc == (pytest.approx(np.mean(expected), abs=1e-9) if known else None)
+    assert Scored.from_dict(scored.to_dict()).to_dict() == scored.to_dict()
+
+
 def test_a_regressor_is_scored_by_its_error():
     scored = score_head(linear_head(outputs=1), Samples(np.array([[1.0, 9.0], [3.0, 9.0]]), np.array([[0.0], [1.0]])))
     assert scored.squared_error == 1 + 4
     assert scored.rmse == pytest.approx(np.sqrt(2.5))
+    assert scored.r2 == pytest.approx(1 - 5 / 0.5)
 
 
 def test_no_samples_have_no_figures():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import gramfold as gf
 from gramfold.federation import Samples
 from gramfold.methods import ANALYTIC, GRADIENT, ON_IMAGES, ClientData, Method
-from gramfold.methods.parts.pace_head import _leverages
+from gramfold.methods.parts.pace_head import _influence
 from gramfold.solve.dual import ridge_with_left_out
 from gramfold.solve.leave_one_out import Kernel, left_out_residuals
 from strategies import PENALTIES, Problem, problems, relative
@@ -39,6 +39,7 @@ def solved(method: Method, parts: list[Samples], classes: int | None, contribute
     labels = None if classes is None else tuple(range(classes))
     task = replace(gf.Federation.from_clients({"a": (np.zeros((2, parts[0].inputs.shape[1])), np.array([0, 1]))}, test=0.0).task,
                    labels=labels, outputs=outputs, samples=100)  # fmt: skip
+    method = method.settled(task)
     broadcast = method.begin(task)
     clients = [ClientData(str(k), part) for k, part in enumerate(parts)]
     for _ in range(method.rounds):
@@ -178,7 +179,7 @@ def test_paces_left_out_scores_are_those_of_a_model_without_the_sample(regime, p
     upload = method.local(client, begin)
     pooled = method.reply(upload, method.aggregate(upload.copy(), begin)).pooled
     rows = begin.space.map(problem.X)
-    leverage = _leverages(np.sqrt(weights)[:, None] * rows, client, pooled.leverage)
+    leverage = _influence(np.sqrt(weights)[:, None] * rows, client, pooled.leverage).leverages
     found = problem.Y - left_out_residuals(problem.Y - rows @ pooled.weights, leverage)
     for i in range(len(rows)):
         without = client.train.take(np.delete(np.arange(len(rows)), i))

@@ -63,6 +63,26 @@ def test_a_rare_class_is_foreseen_as_often_as_it_comes(share):
     assert log_loss(truth, shared) < 1.15 * log_loss(truth, rival)  # fitted on the samples, where PACE has moments only
 
 
+@pytest.mark.parametrize("classes", [2, 4])
+def test_a_class_of_one_in_a_hundred_keeps_calibrated_probabilities_at_every_client(classes):
+    """The personal heads together: as often foreseen as it comes, also among those samples for which it is likely."""
+
+    def drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        y = rng.choice(classes, n, p=[0.01] + [0.99 / (classes - 1)] * (classes - 1))
+        return rng.standard_normal((n, 6)) + 2.0 * np.eye(6)[y], y
+
+    result = gf.run(PACE(features="raw+bias+linear"), hospitals(*drawn(6000, 0), clients=6))
+    probe, truth = drawn(20000, 1)
+    rare = np.mean([head.predict_proba(probe)[:, 0] for head in result.heads.values()], axis=0)
+    assert 0.8 < rare.mean() / (truth == 0).mean() < 1.2
+    likely = rare > np.quantile(rare, 0.98)
+    assert 0.65 < rare[likely].mean() / (truth[likely] == 0).mean() < 1.5
+    rival = LogisticRegression().fit(*drawn(6000, 0)).predict_proba(probe)[:, 0]
+    for head in result.heads.values():  # a hospital has seen ten of them, the rival sixty
+        assert log_loss(truth == 0, head.predict_proba(probe)[:, 0]) < 1.25 * log_loss(truth == 0, rival)
+
+
 @pytest.mark.parametrize(("a", "b"), [(2.0, 2.0), (0.5, 4.0), (0.1, 3.0)])
 def test_how_far_each_class_scatters_follows_from_the_centroids(a, b):
     """Scores that are calibrated probabilities with a Beta distribution: the modelled variances are the true ones."""
@@ -119,6 +139,8 @@ def test_tensors_give_the_same_evidence():
     np.testing.assert_allclose(head.to_torch()(torch.as_tensor(probe)).numpy(), head.scores(probe), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("classes", [10, 20, 100])
-def test_many_classes_expect_the_angle_alone(classes):
-    assert _weights_prior(classes)[0].tolist() == [1.5 * np.sqrt(classes), 0.0, 6.0]
+@pytest.mark.parametrize("classes", [2, 3, 10, 100])
+def test_the_more_classes_the_more_the_angle_counts_and_the_less_the_likelihood(classes):
+    cosine, likelihood, _ = _weights_prior(classes)[0]
+    assert likelihood == pytest.approx(1 / (classes - 1))
+    assert cosine == pytest.approx(1.5 * np.sqrt(classes) * (1 - likelihood))

@@ -10,7 +10,7 @@ from gramfold.report import card_files, card_markdown
 
 
 def test_a_saved_result_has_a_card_for_every_head(federation, tmp_path):
-    result = gf.run(gf.PACE(), federation)
+    result = gf.run(gf.PACE(learn=False), federation)
     result.save(tmp_path)
     cards = {path.name.removesuffix(".card.json"): json.loads(path.read_text()) for path in tmp_path.rglob("*.card.json")}
     assert set(cards) == {"shared", *result.heads}
@@ -27,7 +27,7 @@ def test_a_saved_result_has_a_card_for_every_head(federation, tmp_path):
 
 
 def test_another_state_of_the_shared_model_is_another_version(federation):
-    result = gf.run(gf.PACE(), federation)
+    result = gf.run(gf.PACE(learn=False), federation)
     gone = federation.clients[0].train()
     less = result.forget(gone.inputs, gone.targets, "0")
     assert less.cards()[None]["federation"]["version"] != result.cards()[None]["federation"]["version"]
@@ -35,7 +35,7 @@ def test_another_state_of_the_shared_model_is_another_version(federation):
 
 
 def test_a_page_says_what_is_known(federation):
-    result = gf.run(gf.PACE(), federation)
+    result = gf.run(gf.PACE(learn=False), federation)
     card = result.cards()["1"]
     page = card_markdown(card)
     for words in (
@@ -59,7 +59,7 @@ def test_a_regressors_card(rng):
 
 
 def test_cards_go_with_their_heads(federation, tmp_path):
-    result = gf.run(gf.PACE(), federation)
+    result = gf.run(gf.PACE(learn=False), federation)
     result.save(tmp_path)
     path = tmp_path / "heads" / "2.safetensors"
     assert all(file.exists() for file in card_files(path))

@@ -23,6 +23,7 @@ RUN_CONFIG: Mapping[str, Value] = {
     "out": "result",
     "sites": "",
     "max-classes": 1000,
+    "release-sites": 3,
 }
 """Everything that can be set for a run (`flwr run -c 'method="afl"'`)."""
 
@@ -54,7 +55,7 @@ def write_project(folder: Path, sites: Sequence[str], host: str, port: int) -> N
     if folder.exists():
         raise GramfoldError(f"{folder} exists; choose a new folder")
     if not sites or len(set(sites)) < len(sites):
-        raise GramfoldError("name at least one site, and none twice: --sites north,south")
+        raise GramfoldError("name at least one site, and none twice: --sites north,east,south")
     invalid = [name for name in sites if name != wire.file_name(name)]
     if invalid:
         raise GramfoldError(f"{invalid[0]!r} is not a valid site name: use letters, digits, - and _")
@@ -182,11 +183,20 @@ In `server/`, when `flwr supernode list gramfold` shows the sites online:
 ```sh
 set -a; . ./flower.env; set +a
 flwr run app gramfold --stream
+gramfold flower outcome result
 ```
+
+The second line says how it ended, and ends with 2 and the reason if it failed; `flwr run` ends with 0 either way.
 
 Result and report are in `server/result/`; each site's own model is in its `state/`, and `gramfold.load_head` reads it
 (`state/pace/head.safetensors`). Run it again when a site has new data or was offline: only what is missing is sent. Settings
 are in `app/pyproject.toml`, and can be overridden for one run: `flwr run app gramfold --stream -c 'method="apfl" out="apfl"'`.
+
+A sum of fewer than three sites is not released, nor one that differs from the last by fewer than three: two sums that differ by
+one site differ by that site's moments. If all sites agree to it, set `release-sites`.
+
+To take a site out for good, revoke its key (`flwr supernode unregister NODE-ID gramfold`) and erase what it sent; the receipt is
+printed and kept in `result/forgotten.jsonl`: `gramfold flower forget {first} --out result`.
 
 ## When it does not work
 
@@ -196,5 +206,6 @@ are in `app/pyproject.toml`, and can be overridden for one run: `flwr run app gr
 | `Failed to activate SuperNode` at a site | the server does not know its key: register its `.pub` |
 | `Connection attempt failed` at a site | the server or its nginx is down, or a firewall blocks it |
 | `403` | the control path is closed from outside: run `flwr` on the server itself |
+| `the sum of 2 sites is not released` | wait for more sites, or set `release-sites` if all sites agree |
 | `address already in use` | another process uses the port: choose another with `--port` |
 """

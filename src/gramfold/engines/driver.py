@@ -140,10 +140,11 @@ class Driver:
 
     def _final(self, shared: Head | None, keep_heads: bool, deliveries: Deliveries) -> Final:
         method, broadcast, fold = self.method, self.state.broadcast, self.fold
-        answers = fold.contributed if method.keeps_uploads else frozenset()
 
         def reply(client: str) -> Record:
-            return method.reply(fold.upload_of(client), broadcast) if client in answers else broadcast
+            if not method.keeps_uploads:
+                return broadcast
+            return method.reply(fold.upload_of(client) if client in fold.contributed else None, broadcast)
 
         deliveries.announce(broadcast)
         return Final(

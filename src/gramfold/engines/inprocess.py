@@ -54,6 +54,7 @@ def run_inprocess(
         method, chosen = method.tune(federation, score)
         tuned = dict(chosen)
     with threads.engine():
+        method = method.settled(federation.task)
         transport = InProcess(method, federation, device, progress)
         if found is not None:
             transport.memories = found.memories

@@ -11,7 +11,7 @@ from gramfold import evaluation, report
 from gramfold.engines import saved
 from gramfold.engines.by_name import ByName
 from gramfold.engines.folded import Run
-from gramfold.errors import GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.evaluation import Calibration, Evaluation, Scored
 from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ByClient = Mapping[str, tuple[Array, Array]]
 """Samples by client's name: (X, y)."""
+OF_CLASSES, OF_VALUES = ("accuracy", "balanced_accuracy", "auc", "log_loss"), ("rmse", "r2")
+"""The figures of a client, for classes and for regression."""
 
 
 @dataclass(frozen=True)
@@ -197,18 +199,23 @@ class Result:
         """The result that `save` wrote."""
         found, shared, heads = saved.read(Path(folder))
         run = found.run()
-        return cls(
-            method=run.method.name,
-            parameters=found.given,
-            rounds=run.method.rounds,
-            clients=ByName({client["name"]: ClientResult.from_dict(client) for client in found.clients}),
-            heads=ByName(heads),
-            global_head=shared,
-            seconds=found.seconds,
-            run=run,
-            chosen=found.chosen,
-            history=found.history,
-        )
+        try:
+            made = cls(
+                method=run.method.name,
+                parameters=found.given,
+                rounds=run.method.rounds,
+                clients=ByName({client["name"]: ClientResult.from_dict(client) for client in found.clients}),
+                heads=ByName(heads),
+                global_head=shared,
+                seconds=found.seconds,
+                run=run,
+                chosen=found.chosen,
+                history=found.history,
+            )
+            made.to_dict()  # where nothing can be computed with them, these are no figures
+        except MALFORMED as error:
+            raise GramfoldError(f"{folder} holds no readable result: {error!r}") from None
+        return made
 
     # --- to look at ---
 
@@ -228,10 +235,11 @@ class Result:
 
     def rows(self) -> list[dict[str, Any]]:
         """The clients as plain values: sizes, figures, bytes and what was chosen for each."""
-        figure = "accuracy" if self.classification else "rmse"
+        figure, *beside = OF_CLASSES if self.classification else OF_VALUES
         return [
             {
                 "client": client.name, "train": client.train, "test": client.test, figure: getattr(client.scored, figure),
+                **{key: getattr(client.scored, key) for key in beside},
                 f"shared_{figure}": None if client.shared is None else getattr(client.shared, figure),
                 "uplink_bytes": client.uplink_bytes, "downlink_bytes": client.downlink_bytes,
                 **{f"chosen.{key}": value for key, value in client.chosen.items()},
@@ -271,6 +279,22 @@ class Result:
         pooled = self._pooled_score()
         return pooled.accuracy if pooled is not None and self.classification else None
 
+    @property
+    def mean_balanced_accuracy(self) -> float | None:
+        """Each client's mean over the classes it has test samples of; unweighted mean over clients."""
+        return self._mean_of("balanced_accuracy")
+
+    @property
+    def mean_auc(self) -> float | None:
+        """The area under the ROC curve, a class against the others; unweighted mean over the clients with test samples of two."""
+        return self._mean_of("auc")
+
+    @property
+    def log_loss(self) -> float | None:
+        """The mean of -log p of the true class over all test samples; None for a method whose scores are not probabilities."""
+        known = [client.scored for client in self._tested() if client.scored.surprise is not None]
+        return evaluation.weighted_mean([one.log_loss or 0.0 for one in known], [one.n for one in known])
+
     # --- root mean squared errors: None for classification ---
 
     @property
@@ -294,6 +318,16 @@ class Result:
         """The shared model on the pooled test samples of all clients."""
         pooled = self._pooled_score()
         return None if pooled is None or self.classification else pooled.rmse
+
+    @property
+    def r2(self) -> float | None:
+        """The part of the variation explained, over all test samples: that of each client's targets around their own mean."""
+        tested = [client.scored for client in self._tested() if not self.classification]
+        return Scored(1, 0, sum(s.squared_error for s in tested), variation=sum(s.variation for s in tested)).r2
+
+    def _mean_of(self, figure: str) -> float | None:
+        values = [getattr(client.scored, figure) for client in self._tested()]
+        return evaluation.mean([value for value in values if value is not None])
 
     def _accuracies(self) -> list[float]:
         values = [client.accuracy for client in self._tested() if self.classification]
@@ -355,6 +389,9 @@ class Result:
                 "weighted_accuracy": self.weighted_accuracy,
                 "worst_decile_accuracy": self.worst_decile_accuracy,
                 "global_accuracy": self.global_accuracy,
+                "mean_balanced_accuracy": self.mean_balanced_accuracy,
+                "mean_auc": self.mean_auc,
+                "log_loss": self.log_loss,
             }
         else:
             means = {
@@ -362,6 +399,7 @@ class Result:
                 "weighted_rmse": self.weighted_rmse,
                 "worst_decile_rmse": self.worst_decile_rmse,
                 "global_rmse": self.global_rmse,
+                "r2": self.r2,
             }
         return {
             "name": self.method,
@@ -380,7 +418,7 @@ class Result:
                     "name": client.name,
                     "train": client.train,
                     "test": client.test,
-                    **({"accuracy": client.accuracy} if self.classification else {"rmse": client.rmse}),
+                    **{key: getattr(client.scored, key) for key in (OF_CLASSES if self.classification else OF_VALUES)},
                     "uplink_bytes": client.uplink_bytes,
                     "downlink_bytes": client.downlink_bytes,
                     "chosen": dict(client.chosen),

@@ -13,7 +13,7 @@ from typing import Any
 
 from gramfold import wire
 from gramfold.engines.folded import Run
-from gramfold.errors import GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head, load_head
 from gramfold.methods import make_method, spec_of
@@ -58,11 +58,15 @@ class SavedRun(Record, kind="run"):
         )  # fmt: skip
 
     def run(self) -> Run:
-        total = None
-        if self.total is not None:
-            total = Moments.unpack(Packet(self.total["arrays"], self.total["meta"]), exact_counts=False)
-        method = make_method(self.method, **self.parameters)
-        return Run(method, task_from_dict(self.task), self.broadcast, total, self.samples)
+        try:
+            total = None
+            if self.total is not None:
+                total = Moments.unpack(Packet(self.total["arrays"], self.total["meta"]), exact_counts=False)
+            method = make_method(self.method, **self.parameters)
+            samples = {str(name): int(n) for name, n in self.samples.items()}
+            return Run(method, task_from_dict(self.task), self.broadcast, total, samples)
+        except MALFORMED as error:
+            raise GramfoldError(f"not a readable run: {error!r}") from None
 
 
 def write(
@@ -73,7 +77,7 @@ def write(
     files = {head_file(folder, name): (head, cards[name]) for name, head in heads.items()}
     if shared is not None:
         files[folder / SHARED] = shared, cards[None]
-    for path in {folder / SHARED, *(folder / HEADS).glob("*.safetensors")} - set(files):
+    for path in {folder / SHARED, *_saved_heads(folder)} - set(files):
         for gone in (path, *card_files(path)):
             gone.unlink(missing_ok=True)
     if heads:
@@ -88,13 +92,27 @@ def read(folder: Path) -> tuple[SavedRun, Head | None, dict[str, Head]]:
     """What `write` wrote, with the heads that are there."""
     path = folder / RUN
     packet = Packet.from_bytes(wire.read(path))
-    written = packet.meta.get("fields", {}).get("format", {}).get("value", 1)
+    fields: Any = packet.meta.get("fields")
+    tagged = fields.get("format") if isinstance(fields, dict) else None
+    written = tagged.get("value", 1) if isinstance(tagged, dict) else 1
     if not isinstance(written, int) or written > FORMAT:
         raise GramfoldError(f"{path} was written by a newer gramfold (format {written}, this reads {FORMAT}); upgrade")
     saved = SavedRun.unpack(packet)
+    try:
+        files = {str(client["name"]): head_file(folder, str(client["name"])) for client in saved.clients}
+    except MALFORMED as error:
+        raise GramfoldError(f"{path} is damaged: {error!r}") from None
     shared = load_head(folder / SHARED) if (folder / SHARED).exists() else None
-    files = {client["name"]: head_file(folder, client["name"]) for client in saved.clients}
     return saved, shared, {name: load_head(file) for name, file in files.items() if file.exists()}
+
+
+def _saved_heads(folder: Path) -> set[Path]:
+    """The files of heads that the run saved here has; what else lies there is not ours."""
+    try:
+        clients = SavedRun.unpack(Packet.from_bytes(wire.read(folder / RUN))).clients
+        return {head_file(folder, client["name"]) for client in clients}
+    except (GramfoldError, *MALFORMED):
+        return set()
 
 
 def head_file(folder: Path, name: str) -> Path:

@@ -8,27 +8,38 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.evaluation.calibration import BINS, Calibration
+from gramfold.evaluation.ranking import auc
 from gramfold.federation import Samples
 from gramfold.heads import Head
 from gramfold.numerics.arrays import to_numpy
 
 MAX_SAMPLES = 2**53
 """A bound on plausible sample counts: the largest integer up to which float64 is exact."""
+LEAST = np.finfo(np.float64).tiny
+"""The least probability that counts as one: the logarithm of none at all is no number."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A head on n samples: correct predictions for classification, summed squared error for regression."""
+    """A head on n samples: correct predictions for classification, summed squared error for regression; and what goes beside."""
 
     n: int
     right: int = 0
     squared_error: float = 0.0
     calibration: Calibration | None = field(default=None, repr=False)
+    surprise: float | None = field(default=None, repr=False)
+    """The sum of -log p of the true classes, where the head gives probabilities."""
+    auc: float | None = field(default=None, repr=False)
+    """See `ranking.auc`."""
+    balanced_accuracy: float | None = field(default=None, repr=False)
+    """The mean over the classes present of the part of each that was found."""
+    variation: float = field(default=0.0, repr=False)
+    """The summed squares of the targets around their mean: what is there to be explained."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, for a message."""
         bins = None if self.calibration is None else {key: part.tolist() for key, part in vars(self.calibration).items()}
-        return {"n": self.n, "right": self.right, "squared_error": self.squared_error, "calibration": bins}
+        return {**vars(self), "calibration": bins}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Scored":
@@ -38,7 +49,11 @@ class Scored:
             calibration = Calibration(**{key: np.array(part, float) for key, part in bins.items()})
             if any(part.shape != (BINS,) or not np.isfinite(part).all() for part in vars(calibration).values()):
                 raise GramfoldError(f"a calibration has {BINS} bins of finite numbers")
-        scored = cls(int(fields["n"]), int(fields["right"]), float(fields["squared_error"]), calibration)
+        surprise, area, balanced = (  # absent from files of old
+            None if fields.get(key) is None else float(fields[key]) for key in ("surprise", "auc", "balanced_accuracy")
+        )
+        sizes = int(fields["n"]), int(fields["right"]), float(fields["squared_error"])
+        scored = cls(*sizes, calibration, surprise, area, balanced, float(fields.get("variation", 0.0)))
         if not (0 <= scored.right <= scored.n < MAX_SAMPLES and 0 <= scored.squared_error < np.inf):
             raise GramfoldError(f"{scored.right} right of {scored.n} samples, squared error {scored.squared_error:g}: impossible")
         return scored
@@ -48,8 +63,17 @@ class Scored:
         return self.right / self.n if self.n else None
 
     @property
+    def log_loss(self) -> float | None:
+        return None if self.surprise is None or not self.n else self.surprise / self.n
+
+    @property
     def rmse(self) -> float | None:
         return float(np.sqrt(self.squared_error / self.n)) if self.n else None
+
+    @property
+    def r2(self) -> float | None:
+        """The part of the targets' variation that is explained; None where they do not vary."""
+        return 1.0 - self.squared_error / self.variation if self.variation else None
 
 
 @dataclass(frozen=True)
@@ -61,13 +85,17 @@ class Evaluation:
     rmse: float | None = None
     calibration_error: float | None = None
     """Expected calibration error, where the head gives probabilities."""
+    balanced_accuracy: float | None = None
+    auc: float | None = None
+    log_loss: float | None = None
+    r2: float | None = None
 
     @classmethod
     def of(cls, scored: Scored, classification: bool) -> "Evaluation":
         if not classification:
-            return cls(scored.n, rmse=scored.rmse)
+            return cls(scored.n, rmse=scored.rmse, r2=scored.r2)
         error = None if scored.calibration is None else scored.calibration.expected_error
-        return cls(scored.n, scored.accuracy, calibration_error=error)
+        return cls(scored.n, scored.accuracy, None, error, scored.balanced_accuracy, scored.auc, scored.log_loss)
 
 
 def score_head(head: Head, samples: Samples) -> Scored:
@@ -76,9 +104,17 @@ def score_head(head: Head, samples: Samples) -> Scored:
         return Scored(0)
     scores, targets = to_numpy(head.scores(samples.inputs)), to_numpy(samples.targets)
     if head.labels is None:
-        return Scored(samples.n, squared_error=float(((scores - targets) ** 2).sum()))
-    calibration = Calibration.of(head.probabilities(scores), targets) if head.probabilistic else None
-    return Scored(samples.n, int((scores.argmax(1) == targets).sum()), calibration=calibration)
+        errors, around = (float((part**2).sum()) for part in (scores - targets, targets - targets.mean(0)))
+        return Scored(samples.n, squared_error=errors, variation=around)
+    calibration = surprise = None
+    if head.probabilistic:
+        scores = head.probabilities(scores)
+        calibration = Calibration.of(scores, targets)
+        surprise = float(-np.log(np.maximum(scores[np.arange(len(targets)), targets], LEAST)).sum())
+    found = scores.argmax(1) == targets
+    counts = np.bincount(targets)
+    recalls = (np.bincount(targets, found) / np.maximum(counts, 1))[counts > 0]
+    return Scored(samples.n, int(found.sum()), 0.0, calibration, surprise, auc(scores, targets), float(recalls.mean()))
 
 
 def mean(values: Sequence[float]) -> float | None:

@@ -22,6 +22,7 @@ from gramfold.features import (
     Projection,
     layer_names,
 )
+from gramfold.features.metric import MetricMap
 from gramfold.numerics.arrays import to_numpy
 
 Place = tuple[int, int, str]
@@ -110,4 +111,23 @@ def _deep(graph: Graph, of: DeepMap, rows: str) -> str:
     return rows
 
 
-MAPS: dict[str, Callable[[Graph, Any, str], str]] = {"drawn": _drawn, "deep": _deep, "convolution": convolution}
+def _metric(graph: Graph, of: MetricMap, rows: str) -> str:
+    if of.columns is None:
+        rows = _normalize(graph, Normalize(), rows, (of.inputs, 0, ""))
+    else:
+        centre, scale = (to_numpy(part) for part in of.columns)
+        rows = graph.add("Div", graph.plus(rows, -centre), graph.constant(scale))
+    parts = [_drawn(graph, of.plain, rows)]
+    for block in of.blocks:
+        axes = to_numpy(block.metric.axes)
+        turned = graph.add("Add", graph.times(rows, to_numpy(block.metric.base)), graph.matmul(graph.matmul(rows, axes), axes.T))
+        parts.append(_drawn(graph, block.map, turned))
+    return graph.add("Concat", *parts, axis=1)
+
+
+MAPS: dict[str, Callable[[Graph, Any, str], str]] = {
+    "drawn": _drawn,
+    "deep": _deep,
+    "metric": _metric,
+    "convolution": convolution,
+}

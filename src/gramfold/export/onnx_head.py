@@ -14,7 +14,8 @@ from gramfold.heads import Evidence, Head, Stream
 from gramfold.numerics.arrays import to_numpy
 
 PARTS = {
-    "streams", "labels", "evidence", "refinement", "offset", "probabilistic", "method", "chosen", "temperature", "origin",
+    "streams", "labels", "evidence", "refinement", "offset", "probabilistic", "method", "chosen", "temperature",
+    "origin", "errors",
 }  # fmt: skip
 """The fields of a head that are written here, or say nothing about its scores."""
 

@@ -1,6 +1,7 @@
 """The single maps. Random ones take their numbers from a frozen stream, so they agree on every machine."""
 
 import base64
+import functools
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 from scipy.special import erf, expit
 
 from gramfold.errors import GramfoldError
-from gramfold.features.base import FeatureMap, Function, constant, whole
+from gramfold.features.base import FeatureMap, Function, Gradient, constant, whole
 from gramfold.moments import Implied
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
@@ -25,6 +26,9 @@ class Linear(FeatureMap):
     def function(self, inputs: int, seed: int, name: str) -> Function:
         return lambda rows: rows
 
+    def gradient(self, inputs: int, seed: int, name: str) -> Gradient:
+        return lambda rows, directions: directions
+
     def implied(self, inputs: int, length: float | None) -> Implied:
         return Implied() if length is None else Implied(lengths=((0, inputs, length),))
 
@@ -38,6 +42,9 @@ class Bias(FeatureMap):
 
     def function(self, inputs: int, seed: int, name: str) -> Function:
         return lambda rows: arrays.zeros((rows.shape[0], 1), rows) + 1.0
+
+    def gradient(self, inputs: int, seed: int, name: str) -> Gradient:
+        return lambda rows, directions: arrays.zeros((len(rows), inputs), rows)
 
     def implied(self, inputs: int, length: float | None) -> Implied:
         return Implied(ones=(0,))
@@ -134,13 +141,12 @@ class Fourier(FeatureMap):
         return inputs * self.dim
 
     def waves(self, inputs: int, seed: int, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Omega and b."""
-        stream = seeds.frozen(seed, f"{name}/fourier")
-        frequencies = stream.standard_normal((inputs, self.dim)) * (self.scale / math.sqrt(inputs))
-        return frequencies, stream.uniform(0, 2 * math.pi, self.dim)
+        """Omega and b, as NumPy arrays."""
+        frequencies, phases = _frequencies(inputs, self.dim, self.scale, seed, name)
+        return frequencies(np.empty(0)), phases(np.empty(0))
 
     def function(self, inputs: int, seed: int, name: str) -> Function:
-        frequencies, phases = map(constant, self.waves(inputs, seed, name))
+        frequencies, phases = _frequencies(inputs, self.dim, self.scale, seed, name)
 
         def cosine(rows: Array) -> Array:
             angles = rows @ frequencies(rows)
@@ -148,6 +154,16 @@ class Fourier(FeatureMap):
             return arrays.cos_inplace(angles)
 
         return cosine
+
+    def gradient(self, inputs: int, seed: int, name: str) -> Gradient:
+        frequencies, phases = _frequencies(inputs, self.dim, self.scale, seed, name)
+
+        def along(rows: Array, directions: Array) -> Array:
+            angles = rows @ frequencies(rows)
+            angles += phases(rows) + math.pi / 2  # the cosine's derivative
+            return (arrays.cos_inplace(angles) * directions) @ frequencies(rows).T
+
+        return along
 
     def implied(self, inputs: int, length: float | None) -> Implied:
         return Implied(lengths=((0, self.dim, float(self.dim)),))
@@ -201,6 +217,14 @@ class Nystroem(FeatureMap):
     def function(self, inputs: int, seed: int, name: str) -> Function:
         landmarks, whiten = constant(self.landmarks), constant(self.whitening())
         return lambda rows: self._similarity(rows, landmarks(rows)) @ whiten(rows)
+
+
+@functools.lru_cache(maxsize=4)
+def _frequencies(inputs: int, dim: int, scale: float, seed: int, name: str) -> tuple[Function, Function]:
+    """Omega and b of a Fourier map."""
+    stream = seeds.frozen(seed, f"{name}/fourier")
+    frequencies = stream.standard_normal((inputs, dim)) * (scale / math.sqrt(inputs))
+    return constant(frequencies), constant(stream.uniform(0, 2 * math.pi, dim))
 
 
 def _check_dim(dim: int) -> None:

@@ -1,5 +1,6 @@
 """A client: a name and a way to load its data, which is loaded only when needed."""
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -45,6 +46,15 @@ class Samples(_Pair):
         """The numbers of all of them as NumPy arrays, for a hash; sparse inputs are not made dense."""
         for part in self.parts():
             yield from (part.data, part.indices, part.indptr) if is_sparse(part) else (to_numpy(part),)
+
+    def digest(self) -> str:
+        """The SHA-256 of all numbers, with their types and shapes: equal for equal samples."""
+        digest = hashlib.sha256()
+        for part in self.buffers():
+            array = np.ascontiguousarray(part)
+            digest.update(f"{array.dtype}{array.shape}".encode())
+            digest.update(array.data.cast("B") if array.size else b"")
+        return digest.hexdigest()
 
     def take(self, rows: np.ndarray) -> Self:
         """Some of the samples."""

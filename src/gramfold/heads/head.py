@@ -14,6 +14,7 @@ import numpy as np
 from gramfold import features, wire
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.features import Map
+from gramfold.heads.errors import Errors
 from gramfold.numerics import arrays
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
@@ -75,6 +76,8 @@ class Head:
     temperature: float = 1.0
     origin: Origin | None = None
     """What makes this head's inputs of raw samples; None: whoever gives them knows."""
+    errors: Errors | None = None
+    """How far a regressor was off its samples when they were left out."""
 
     @property
     def inputs(self) -> int:
@@ -140,6 +143,16 @@ class Head:
         """What scores of a probabilistic head say: their softmax at its temperature."""
         return softmax(scores / self.temperature)
 
+    def predict_interval(self, inputs: Array, coverage: float = 0.9) -> np.ndarray:
+        """An interval for the value of each sample (n x 2; n x outputs x 2 where there are several): so large a part of new
+        samples, `coverage`, lies within it. From the errors that left-out samples had, whatever their distribution; the shared
+        head's, and that of a client with too few samples for it, takes them to be Gaussian."""
+        if self.errors is None:
+            raise GramfoldError(f"{self.method or 'this head'} gives no intervals; PACE does, for regression")
+        predicted, half = self.predict(inputs), self.errors.half_width(coverage)
+        half = half[0] if predicted.ndim == 1 else half
+        return np.stack([predicted - half, predicted + half], axis=-1)
+
     def score(self, inputs: Array, targets: Array) -> float:
         """As in scikit-learn: the accuracy, or for a regressor R2 (the mean of its outputs')."""
         predicted, wanted = self.predict(inputs), np.asarray(arrays.to_numpy(targets))
@@ -172,6 +185,8 @@ class Head:
             parts |= {f"discriminant.{key}": value for key, value in vars(self.evidence.discriminant).items()}
         if self.offset is not None:
             parts["offset"] = self.offset
+        if self.errors is not None:
+            parts |= {f"errors.{key}": value for key, value in vars(self.errors).items()}
         meta = {
             "head": self.kind, "streams": streams, "refinement": len(self.refinement), "evidence": evidence,
             "labels": None if self.labels is None else list(self.labels),
@@ -203,13 +218,15 @@ class Head:
         evidence = None
         if meta["evidence"] is not None:
             discriminant = Discriminant(*(packet[f"discriminant.{key}"] for key in ("mean", "axes", "centroids")))
-            evidence = Evidence(discriminant, **meta["evidence"])
+            weights = {name: _number(value) for name, value in meta["evidence"].items()}
+            evidence = Evidence(discriminant, **weights)
         first = len(streams) - meta["refinement"]
         if not 0 <= first <= len(streams):
             raise ValueError(f"{meta['refinement']} of {len(streams)} streams are a refinement")
         return cls(
             streams[:first], labels, evidence, streams[first:], packet.arrays.get("offset"), meta["probabilistic"],
             meta["method"], meta["chosen"], float(meta.get("temperature", 1.0)), origin_of(meta),
+            Errors(packet["errors.left_out"], packet["errors.spread"]) if "errors.spread" in packet.arrays else None,
         )  # fmt: skip
 
     def _origin_meta(self) -> dict[str, Any]:
@@ -232,6 +249,8 @@ class Head:
                 raise GramfoldError("head weights must be finite; found NaN or infinity")
         if self.offset is not None and (self.offset.shape != (outputs,) or not (self.offset < np.inf).all()):
             raise GramfoldError(f"a head for {outputs} classes cannot have this offset")
+        if self.errors is not None:
+            self.errors.check(outputs)
         if self.evidence is not None:
             fields = vars(self.evidence.discriminant)
             axes = fields["axes"]
@@ -313,6 +332,12 @@ def load_head(path: str | PathLike[str]) -> Head:
     kind = Head if module == __name__ else importlib.import_module(module).TorchHead
     head: Head = kind.unpack(packet)
     return head
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is no number")
+    return float(value)
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

@@ -85,7 +85,11 @@ class TorchHead(Head):
             described = dict(head.network)
             if described.get("pretrained"):
                 raise GramfoldError("a head's file must hold all of its weights, and this one names another file")
-            if not (all(type(side) is int and side > 0 for side in head.shape) and type(described["seed"]) is int):
+            if not (
+                all(type(side) is int and side > 0 for side in head.shape)
+                and type(described["seed"]) is int
+                and described["seed"] >= 0
+            ):
                 raise ValueError("its network's shape or seed is no whole number")
             wanted = networks.shapes(described, len(packet.arrays))
             classes = described["classes"] if head.labels is None else len(head.labels)

@@ -76,6 +76,10 @@ class Method(ABC):
         """The clients that take part in a round."""
         return names
 
+    def settled(self, task: Task) -> "Method":
+        """The same method with what follows from the task alone decided. Engines call this before anything else."""
+        return self
+
     @abstractmethod
     def begin(self, task: Task) -> Record:
         """What all clients are sent before the first round."""
@@ -96,8 +100,9 @@ class Method(ABC):
     def aggregate(self, total: Any, broadcast: Any) -> Record:
         """What all clients are sent after a round, from the sum of the uploads."""
 
-    def reply(self, upload: Any, broadcast: Any) -> Record:
-        """What one client is sent before it personalises: the broadcast, unless the server does part of its work."""
+    def reply(self, upload: Any | None, broadcast: Any) -> Record:
+        """What one client is sent before it personalises: the broadcast, unless the server does part of its work. Asked where
+        uploads are kept; None is the upload of a client that sent none."""
         reply: Record = broadcast
         return reply
 

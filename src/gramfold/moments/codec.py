@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MAX_SAMPLES = 2**53
 """The last whole number that a float is sure of."""
+MAX_DIM = 2**20
+"""Features: a gram of as many would have 8 TB. Moments of no samples would have any number of them for nothing."""
 
 
 # --- as a message ---
@@ -77,6 +79,8 @@ def unpack(kind: type["Moments"], packet: Packet, exact_counts: bool) -> "Moment
     try:
         message = packet.meta
         n, dim = _number(message["n"]), _whole(message["dim"])
+        if dim > MAX_DIM:
+            raise ValueError(f"{dim} features")
         expected, rows = form(n, dim)
         labels = None if message["labels"] is None else tuple(message["labels"])
         gram, sent, squares = (np.asarray(packet[key], dtype=np.float64) for key in ("gram", "cross", "squares"))
@@ -131,7 +135,7 @@ def _squares(moments: "Moments") -> np.ndarray:
 
 
 def _whole(value: Any) -> int:
-    if not isinstance(value, int) or not 0 <= value <= MAX_SAMPLES:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_SAMPLES:
         raise ValueError(f"expected a whole number, got {value!r}")
     return value
 

@@ -187,6 +187,14 @@ def log_cosh(values: Array) -> Array:
     return sizes + np.log1p(np.exp(-2.0 * sizes)) - math.log(2.0)
 
 
+def extent(array: Array) -> float:
+    """The largest magnitude in it; NaN if there is one, 0 for an empty array."""
+    if 0 in array.shape:
+        return 0.0
+    low, high = float(array.min()), float(array.max())
+    return high if high != high else max(high, -low)
+
+
 def all_finite(array: Array) -> bool:
     if is_torch(array):
         return bool(array.isfinite().all())

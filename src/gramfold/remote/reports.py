@@ -18,7 +18,10 @@ MOST_CHOICES, LONGEST = 50, 200
 """Entries of what was chosen, and characters of a key or a text in it."""
 UNTRAINED_TESTS, TESTS_PER_SAMPLE = 10_000, 10
 """Test samples of one site: so many at least are believed, and so many for each training sample."""
-SCORED = {"n", "right", "squared_error", "calibration"}
+SHARES = ("auc", "balanced_accuracy")
+SCORED = {"n", "right", "squared_error", "calibration", "surprise", "variation", *SHARES}
+LEAST_LIKELY = 1000.0
+"""More than -log p of any one sample."""
 SUMS = ("count", "confidence", "right")
 
 
@@ -69,6 +72,12 @@ def scored(value: Any, most: int) -> Scored:
     n = whole(value["n"], "number of test samples", 0, most)
     whole(value["right"], "number of right answers")
     number(value["squared_error"], "squared error", 0.0)
+    number(value["variation"], "variation", 0.0)
+    for key in SHARES:
+        if value[key] is not None:
+            number(value[key], key.replace("_", " "), 0.0, 1.0)
+    if value["surprise"] is not None:
+        number(value["surprise"], "log loss", 0.0, LEAST_LIKELY * n)
     if value["calibration"] is not None:
         _check_calibration(value["calibration"], n)
     return Scored.from_dict(value)

@@ -1,10 +1,12 @@
 """A site: its own data, and the files on its own disk. Independent of Flower; a message is a header and packets.
 
+    STATE/site.json                                whose folder it is: one site's only
     STATE/sent.jsonl                               what left the site and when, and what was refused
     STATE/METHOD/head.safetensors                  the site's head, for `gramfold.load_head`, and its card (head.card.md, .json)
     STATE/METHOD/SESSION/memory.safetensors        the method's memory between messages
     STATE/METHOD/SESSION/received.safetensors      arrays received earlier, which are not sent again
     STATE/METHOD/SESSION/upload-ID.safetensors     the moments that the site sent
+    STATE/METHOD/SESSION/places.json               which of them a server's sum may hold
 
 Every file is written atomically. A session is one method with its parameters on one task; the site derives its name itself,
 and the location of its data comes from its own configuration only, never from a message.
@@ -35,9 +37,11 @@ from gramfold.methods import ClientData, Method, make_method
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.origin import Origin
-from gramfold.remote import diary
+from gramfold.remote import diary, places
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
+from gramfold.remote.policy import PROTECTIONS, Policy
 from gramfold.remote.raw import RawData
+from gramfold.remote.state import held
 from gramfold.remote.tasks import session_of, task_from_json
 from gramfold.report import make_card, write_card
 from gramfold.sources import is_raw
@@ -62,6 +66,7 @@ class Site:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.config = config
         self.name = str(config.get("name", "")).strip()
+        self._until_answered = contextlib.ExitStack()
 
     def answer(self, kind: str, read: Callable[[], Message]) -> Message:
         """The answer to a message; any error becomes one line in it, with the site's name."""
@@ -74,7 +79,9 @@ class Site:
             if header.get("gramfold") != __version__:
                 theirs = header.get("gramfold")
                 raise GramfoldError(f"the server runs gramfold {theirs}, this site {__version__}; install the same")
-            reply, parts = getattr(self, f"_{kind}")(header, packets)
+            self.policy.check_run(header)
+            with contextlib.ExitStack() as self._until_answered:
+                reply, parts = getattr(self, f"_{kind}")(header, packets)
         except Exception as error:
             reason = one_line(str(error) if isinstance(error, GramfoldError) else f"{type(error).__name__}: {error}")
             self._note_refusal(kind, reason)
@@ -85,6 +92,10 @@ class Site:
         if self.config.get("state-dir"):
             with contextlib.suppress(GramfoldError):  # where nothing can be written, nothing was sent either
                 diary.note(str(self.config["state-dir"]), asked=kind, refused=reason)
+
+    @functools.cached_property
+    def policy(self) -> Policy:
+        return Policy.read(self.config)
 
     # --- its data ---
 
@@ -144,6 +155,10 @@ class Site:
         n = int(source.train.sum()) if source.train is not None and source.train.any() else source.n
         if n == source.n:
             n -= int(held_out_size(np.array(n), HELD_OUT))
+        if self.policy.require or n < self.policy.samples:
+            raise GramfoldError(
+                "a table's statistics travel in the clear, and this site's policy asks for more; give features instead of a table"
+            )
         labels = inputs.encode(source.labels)[1]
         if self.config.get("state-dir"):
             diary.note(str(self.config["state-dir"]), asked="task", statistics=sorted(source.items))
@@ -158,7 +173,13 @@ class Site:
         """Its upload; only the upload's id where the server has already counted it."""
         work = self._work(header, packets)
         train = work.client.train()
+        why = self.policy.abstains(train, task_from_json(header["task"]))
+        if why is not None:
+            diary.note(work.state, method=work.method.name, session=work.folder.name, run=work.run, abstained=why, bytes=0)
+            return {"abstains": why}, {}
         reply, parts = self._upload(header, work, train)
+        if UPLOAD in parts:
+            self.policy.check_times(reply["upload"], diary.released(work.state))
         sent = {"bytes": parts[UPLOAD].wire_bytes, "sha256": parts[UPLOAD].digest()} if UPLOAD in parts else {"bytes": 0}
         replaced = {"replaces": reply["replaces"]} if "replaces" in reply else {}
         diary.note(
@@ -180,7 +201,7 @@ class Site:
         packed = upload.pack()
         if work.method.rounds > 1:
             return {"upload": name}, {UPLOAD: packed}
-        replaced = work.swap_upload(name, packed, counted)
+        replaced = work.swap_upload(name, packed, counted, str(header.get("ledger", "")))
         if name in counted:
             return {"upload": name, "counted": True}, {}
         if replaced is None:
@@ -197,7 +218,7 @@ class Site:
         head = head.with_origin(work.task.origin)
         path, scored = head_file(work.state, work.method.name), score_head(head, test)
         head.save(path)
-        write_card(path, self._card(head, work, train, scored))
+        write_card(path, self._card(head, work, train, scored, header))
         shared = work.method.global_head(work.broadcast)
         return {
             "train": train.n,
@@ -206,13 +227,16 @@ class Site:
             "chosen": dict(head.chosen),
         }, {}
 
-    def _card(self, head: Head, work: "_Work", train: Samples, scored: Scored) -> dict[str, Any]:
+    def _card(self, head: Head, work: "_Work", train: Samples, scored: Scored, header: Mapping[str, Any]) -> dict[str, Any]:
         """What the site knows of its head; figures of others stay with them."""
         found = Evaluation.of(scored, head.labels is not None)
         figures = {"test_accuracy": found.accuracy, "test_rmse": found.rmse, "test_calibration_error": found.calibration_error}
         sizes = {"training_samples": train.n, "test_samples": scored.n, "training_samples_of_all": work.task.samples}
         state = {"version": work.packet.digest()[:16], "run": work.run, "seed": work.task.seed}
-        return make_card(head, whose=f"site {self.name}", data=sizes, figures=figures, federation=state)
+        had = [words for key, words in PROTECTIONS.items() if header.get(key)]
+        return make_card(
+            head, whose=f"site {self.name}", data=sizes, figures=figures, federation=state, protections=had
+        )  # fmt: skip
 
     def _work(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "_Work":
         state = self.config.get("state-dir")
@@ -220,7 +244,11 @@ class Site:
             raise GramfoldError("this node's configuration gives no `state-dir`, where the site keeps its head")
         method, task = self._method(header), task_from_json(header["task"])
         folder = Path(str(state)) / file_name(method.name) / session_of(method, task)
-        return _Work(method, Path(str(state)), folder, str(header["run"]), task, self.client(task), packets[BROADCAST])
+        client = self.client(task)
+        self._until_answered.enter_context(held(Path(str(state)), self.name))
+        work = _Work(method, Path(str(state)), folder, str(header["run"]), task, client, packets[BROADCAST])
+        self.policy.check_maps(work.broadcast)
+        return work
 
     def _method(self, header: Mapping[str, Any]) -> Method:
         """The method that a message names. A method given as module:Class is imported only if this site's configuration lists
@@ -267,17 +295,15 @@ class _Work:
         self._save("memory", memory, upload=upload)
         self.memory, self.memory_of = dict(memory), upload
 
-    def swap_upload(self, name: str, packed: Packet, counted: list[str]) -> tuple[str, Packet] | None:
-        """Keep the new upload; return the earlier, counted one, for the server to subtract."""
+    def swap_upload(self, name: str, packed: Packet, counted: list[str], ledger: str) -> tuple[str, Packet] | None:
+        """Keep the new upload; return the earlier, counted one, for the server to subtract. None is deleted that any server's
+        sum may hold."""
         kept = {path.stem.removeprefix("upload-"): path for path in self.folder.glob("upload-*.safetensors")}
         wire.write_atomically(self.folder / f"upload-{name}.safetensors", *packed.pieces())
-        replaced = None
-        for other in kept.keys() - {name}:
-            if other in counted:
-                replaced = other, Packet.from_bytes(wire.read(kept[other]))
-            else:
-                kept[other].unlink(missing_ok=True)
-        return replaced
+        for other in kept.keys() - places.needed(self.folder, ledger, name, counted, kept) - {name}:
+            kept[other].unlink(missing_ok=True)
+        earlier = next((other for other in sorted(kept.keys() - {name}) if other in counted), None)
+        return None if earlier is None else (earlier, Packet.from_bytes(wire.read(kept[earlier])))
 
     def _load(self, what: str) -> Packet | None:
         """The file of an earlier message of this run; None if it is from another run."""
@@ -293,12 +319,8 @@ class _Work:
 
 def _upload_id(name: str, session: str, run: str, round_number: int, train: Samples) -> str:
     """Equal for the same samples in the same session, however often they are requested."""
-    digest = hashlib.sha256(json.dumps([name, session, run, round_number]).encode())
-    for part in train.buffers():
-        array = np.ascontiguousarray(part)
-        digest.update(f"{array.dtype}{array.shape}".encode())
-        digest.update(array.data.cast("B") if array.size else b"")
-    return digest.hexdigest()[:32]
+    identity = json.dumps([name, session, run, round_number, train.digest()])
+    return hashlib.sha256(identity.encode()).hexdigest()[:32]
 
 
 def _splits(dataset: Dataset) -> ClientArrays:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from gramfold import wire
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.methods import Method, spec_of
@@ -23,13 +24,15 @@ def task_to_json(task: Task) -> str:
 
 def task_from_json(text: str) -> Task:
     try:
-        fields = json.loads(text)
+        fields = wire.read_json(text)
         labels = None if fields["labels"] is None else tuple(fields["labels"])
+        if labels is not None and (len(set(labels)) != len(labels) or not all(isinstance(label, int | str) for label in labels)):
+            raise ValueError("labels must be numbers or names, each of them once")
         samples = None if fields.get("samples") is None else int(fields["samples"])
         shape = tuple(int(length) for length in fields.get("shape") or ())
         origin = None if fields.get("origin") is None else Origin.from_dict(fields["origin"])
         return Task(int(fields["inputs"]), labels, int(fields["outputs"]), int(fields["seed"]), samples, shape, origin)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise GramfoldError(
             f"cannot read the task: {error!r}; write inputs, labels (or null), outputs and seed as JSON"
         ) from None

@@ -12,20 +12,21 @@ is exact. An upload that arrives after its deadline is folded into the sum on di
 
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from gramfold import uploads
 from gramfold.engines.events import Progress
+from gramfold.engines.saved import make_folder
 from gramfold.engines.transport import Contribution, Final, Finished, Round, Transport
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.methods import Method, spec_of
 from gramfold.remote import reports
 from gramfold.remote.agreement import odd_ones_out
-from gramfold.remote.ledger import Ledger, SentUpload, saved_task
+from gramfold.remote.erasure import forgotten
+from gramfold.remote.ledger import KEPT, LEDGER, Ledger, SentUpload, saved_task
 from gramfold.remote.messages import (
     BROADCAST,
     EVALUATE,
@@ -36,8 +37,10 @@ from gramfold.remote.messages import (
     UPLOAD,
     Exchange,
     Message,
+    one_line,
 )
-from gramfold.remote.peers import Answer, Peer, Peers
+from gramfold.remote.peers import LOG, Answer, Peer, Peers
+from gramfold.remote.release import check_first, check_release
 from gramfold.remote.settings import Settings
 from gramfold.remote.tasks import agreed_task, session_of, task_from_json, task_to_json
 from gramfold.version import __version__
@@ -45,7 +48,6 @@ from gramfold.wire import Packet
 
 SAVE_EVERY_SECONDS = 30.0
 """The interval between saves of the sum while uploads arrive."""
-LEDGER, KEPT = "fold.safetensors", "uploads"
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -59,14 +61,18 @@ class Remote(Transport):
         self.exchange, self.settings, self.method = exchange, settings, settings.method
         self.peers = Peers(exchange, progress)
         self.late: list[str] = []
+        self.receiving: dict[str, str] = {}
+        """The sites that receive and do not contribute, and why."""
         self.ledger = Ledger()
         self._named: dict[str, int] = {}
         self._round: Round | None = None
         self._ledger_file, self._kept = settings.out / LEDGER, settings.out / KEPT
-        self._run = "" if settings.method.rounds == 1 else secrets.token_hex(8)
-        self._task_text = self._session = ""
+        self._forgotten = forgotten(settings.out)
+        self._run = self._task_text = self._session = ""
         self._find_nodes()
         self.task = self._agree()
+        self.method = settings.method.settled(self.task)
+        self._run = "" if self.method.rounds == 1 else secrets.token_hex(8)
         _check_inputs(self.method, self.task)
         self._task_text, self._session = task_to_json(self.task), session_of(self.method, self.task)
 
@@ -133,12 +139,15 @@ class Remote(Transport):
 
     def fold(self, round_: Round) -> Ledger:
         once = self.method.rounds == 1
-        if round_.keep:
-            if not once:
-                shutil.rmtree(self._kept, ignore_errors=True)
-            self._kept.mkdir(exist_ok=True)
         kept = self._kept if round_.keep else None
+        if kept is not None:
+            make_folder(kept)
         self.ledger = Ledger.load(self._ledger_file, self._session, kept) if once else Ledger(kept=kept)
+        if not once:
+            self.ledger.sweep()
+        away = sorted(self.ledger.counted.keys() - {peer.label for peer in self.peers.by_node.values()})
+        if away:
+            LOG.warning("%s: not connected, but in the sum; `gramfold flower forget` takes a site out for good", ", ".join(away))
         return self.ledger
 
     def uploads(self, round_: Round) -> Iterator[Contribution]:
@@ -150,7 +159,8 @@ class Remote(Transport):
             counted = self.ledger.counted
             mine = [counted[peer.label]] if peer.label in counted else []
             # a node that has not yet identified itself is sent all ids
-            header = self._header(round=round_.number, counted=mine if peer.known else sorted(counted.values()))
+            mine = mine if peer.known else sorted(counted.values())
+            header = self._header(round=round_.number, counted=mine, ledger=self.ledger.id)
             return Message(header, {BROADCAST: round_.deliveries.packet(peer.label, round_.broadcast)})
 
         for peer, header, packets, received in self.peers.ask(QUERY if once else TRAIN, message, self._take_late, nodes):
@@ -172,12 +182,22 @@ class Remote(Transport):
         needed = minimum if len(nodes) == len(self._named) else min(minimum, len(nodes))
         if len(self.ledger.counted) < max(needed, 1):
             raise GramfoldError(f"only {len(self.ledger.counted)} of at least {needed} sites sent an upload; {self._reasons()}")
+        if once:
+            check_release(self.settings.out, self.ledger.counted, self.settings.release_sites)
+        else:
+            check_first(len(self.ledger.counted), self.settings.release_sites)
 
     def _contribution(
         self, peer: Peer, header: Mapping[str, Any], packets: Mapping[str, Packet], received: int
     ) -> SentUpload | None:
         """An upload, unpacked; None where it is already in the sum or cannot be read."""
         try:
+            if "abstains" in header:
+                self._take_abstention(peer, header)
+                return None
+            if peer.site in self._forgotten:
+                when = self._forgotten[peer.site]
+                raise GramfoldError(f"it was forgotten on {when} and is not taken in again; choose another `out` for it")
             upload_id = header.get("upload")
             if not isinstance(upload_id, str) or not _ID.fullmatch(upload_id):
                 raise GramfoldError("its upload has no valid id")
@@ -199,6 +219,13 @@ class Remote(Transport):
         except Exception as error:  # a bad upload must not stop the other sites
             self.peers.refuse(peer, QUERY, error)
             return None
+
+    def _take_abstention(self, peer: Peer, header: Mapping[str, Any]) -> None:
+        """A site that receives without contributing; what it sent before must not stay in the sum against its will."""
+        if peer.site in self.ledger.counted:
+            raise GramfoldError("it no longer contributes, but an upload of its is in the sum; `gramfold flower forget` it")
+        self.receiving[peer.site] = one_line(str(header["abstains"]))
+        LOG.info("%s receives, and does not contribute: %s", peer.label, self.receiving[peer.site])
 
     def _save_ledger(self) -> None:
         self.ledger.save(self._ledger_file, self._session, self._task_text)
@@ -234,7 +261,8 @@ class Remote(Transport):
     def _header(self, **more: Any) -> dict[str, Any]:
         parameters = dict(self.method.parameters())
         common = {"gramfold": __version__, "method": spec_of(self.method), "parameters": parameters}
-        return {**common, "task": self._task_text, "run": self._run, **more}
+        promised = {"release-sites": self.settings.release_sites}
+        return {**common, **promised, "task": self._task_text, "run": self._run, **more}
 
     def _take_late(self, kind: str, answer: Answer) -> None:
         """Handle an answer to a request of an earlier phase."""
@@ -266,6 +294,7 @@ class Remote(Transport):
             "answered": list(answered),
             "excluded": self.peers.excluded,
             "late": self.late,
+            "receiving": self.receiving,
             "folded": sorted(self.ledger.counted),
             "seconds": {peer.site: peer.seconds for peer in self.peers.by_node.values() if peer.site in answered},
         }

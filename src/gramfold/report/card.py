@@ -1,7 +1,7 @@
 """Model cards: what a head is, what it was made of and how good it is, beside its file, for people and for machines."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,20 @@ from gramfold.version import __version__
 
 FORMAT = 1
 EXACT = "exact moments, added up in the clear: no secure sum, no noise"
-"""The privacy mode of every run so far."""
+"""The privacy mode of a run without protections."""
 
 
 def make_card(
-    head: Head, *, whose: str, data: Mapping[str, Any], figures: Mapping[str, Any], federation: Mapping[str, Any]
+    head: Head,
+    *,
+    whose: str,
+    data: Mapping[str, Any],
+    figures: Mapping[str, Any],
+    federation: Mapping[str, Any],
+    protections: Sequence[str] = (),
 ) -> dict[str, Any]:
     """A card's content. `data` are numbers of samples and clients, `figures` accuracies and the like, None where unknown;
-    `federation` says of which state of the shared model the head is."""
+    `federation` says of which state of the shared model the head is, `protections` what the run had, such as a secure sum."""
     maps = [repr(stream.map) for stream in (*head.streams, *head.refinement)]
     estimates = {key: head.chosen[key] for key in head.chosen if "leave_one_out" in key}
     return {
@@ -36,7 +42,7 @@ def make_card(
         "figures": {**figures, **estimates},
         "chosen": {key: value for key, value in head.chosen.items() if key not in estimates},
         "federation": dict(federation),
-        "privacy": EXACT,
+        "privacy": f"the run had {' and '.join(protections)}" if protections else EXACT,
     }
 
 

@@ -25,6 +25,8 @@ def columns(methods: Sequence[Method]) -> list[Column]:
             Column("RMSE", "root mean squared error of each client's final model on its own test split, mean over clients",
                    lambda m: number(m["mean_rmse"])),
             Column("worst 10 %", "the same, mean over the worst tenth of the clients", lambda m: number(m["worst_decile_rmse"])),
+            Column("R2", "the part of the variation explained, each client's around its own mean, over all test samples",
+                   lambda m: number(m.get("r2"))),
             Column("shared model", "the shared model on the pooled test samples", lambda m: number(m["global_rmse"])),
         ]  # fmt: skip
     else:
@@ -34,6 +36,12 @@ def columns(methods: Sequence[Method]) -> list[Column]:
             Column("weighted %", "the same, weighted by test samples", lambda m: percent(m["weighted_accuracy"])),
             Column("worst 10 %", "the same, mean over the worst tenth of the clients",
                    lambda m: percent(m["worst_decile_accuracy"])),
+            Column("balanced %", "each client's mean over the classes it has test samples of, mean over clients",
+                   lambda m: percent(m.get("mean_balanced_accuracy"))),
+            Column("AUC", "area under the ROC curve, a class against the others, mean over clients with test samples of two",
+                   lambda m: number(m.get("mean_auc"))),
+            Column("log loss", "mean of -log p of the true class over all test samples, for methods with probabilities",
+                   lambda m: number(m.get("log_loss"))),
             Column("shared model %", "the shared model on the pooled test samples", lambda m: percent(m["global_accuracy"])),
             Column("LOO estimate %", "the clients' own leave-one-out estimate of their accuracy, without any test data",
                    lambda m: percent(m["leave_one_out_accuracy"])),

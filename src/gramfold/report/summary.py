@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 CELL = "padding: 4px 8px; text-align: right; white-space: nowrap; border-bottom: 1px solid #8884"
+LEFT_OUT = ("weighted", "balanced")
+"""Columns that a line of text has no room for."""
 SVG = """
 svg { max-width: 900px; font: 13px system-ui, sans-serif; }
 svg text { fill: currentColor; }
@@ -27,7 +29,7 @@ svg .value { font-weight: 600; }
 
 def summary_text(method: Mapping[str, Any]) -> str:
     """The figures of a method's entry in result.json, under their names."""
-    shown = columns([method])
+    shown = [column for column in columns([method]) if not column.title.startswith(LEFT_OUT)]
     lines = aligned([[column.title for column in shown], [column.cell(method) for column in shown]])
     return "\n".join([f"Result of {method['name']} on {len(method['clients'])} clients", *lines])
 
@@ -55,7 +57,7 @@ def _is_shown(key: str) -> bool:
 
 
 def _title(key: str) -> str:
-    words = key.replace("_bytes", "").replace("_", " ").replace("rmse", "RMSE")
+    words = key.replace("_bytes", "").replace("_", " ").replace("rmse", "RMSE").replace("auc", "AUC").replace("r2", "R2")
     return f"{words} %" if key.endswith("accuracy") else words
 
 
@@ -64,7 +66,7 @@ def _cell(key: str, value: Any) -> str:
         return MISSING
     if key.endswith("accuracy"):
         return percent(value)
-    if key.endswith("rmse"):
+    if key.endswith(("rmse", "auc", "log_loss", "r2")):
         return number(value)
     return size(value) if key.endswith("_bytes") else setting(value)
 

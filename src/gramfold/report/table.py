@@ -10,7 +10,7 @@ from gramfold.report.runs import Named, run_cells, runs_columns
 if TYPE_CHECKING:
     from rich.table import Table
 
-WIDE = ("shared model", "down / client")
+WIDE = ("shared model", "down / client", "balanced", "log loss")
 
 
 def result_table(result: Mapping[str, Any]) -> "Table":

@@ -15,11 +15,26 @@ def fit_weights(
     precision: np.ndarray,
     counts: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The weights (k) of greatest likelihood of `codes` (n), with a Gaussian prior around `start`.
+    """The weights (k) of greatest likelihood of `codes` (n), with a Gaussian prior around `start`: see `most_likely`."""
+    return most_likely(evidence, offset, codes, start, precision, counts)[0]
 
-    `evidence` is k x n x C, `offset` has C entries, `precision` is the prior's, in samples per unit squared.
+
+def most_likely(
+    evidence: np.ndarray,
+    offset: np.ndarray,
+    codes: np.ndarray,
+    start: np.ndarray,
+    precision: np.ndarray,
+    counts: np.ndarray | None = None,
+) -> tuple[np.ndarray, float]:
+    """The weights (k) of greatest likelihood of `codes` (n), with a Gaussian prior around `start`; and how unlikely they leave
+    the samples, prior included: the sum of negative logarithms.
+
+    `evidence` is k x n x C, `offset` has C entries or n x C, `precision` is the prior's, in samples per unit squared.
     `counts` says how often each sample counts; None: once.
     """
+    if counts is not None and not counts.any():
+        return start.copy(), 0.0
     rows, n = len(codes), len(codes) if counts is None else float(counts.sum())
     shares = np.full(rows, 1.0 / n) if counts is None else counts / n
     samples, k = np.arange(rows), len(start)
@@ -57,4 +72,4 @@ def fit_weights(
         weights, gain, current, probabilities = weights - size * step, current - proposed, proposed, after
         if gain < MIN_GAIN:
             break
-    return weights
+    return weights, n * current

@@ -164,7 +164,8 @@ def change_answer(**more: object) -> Callable[[dict, dict], None]:
     return lambda header, packets: header.update(more)
 
 
-SCORED = {"n": 10, "right": 5, "squared_error": 0.0, "calibration": None}
+SCORED = {"n": 10, "right": 5, "squared_error": 0.0, "calibration": None, "surprise": None, "variation": 0.0, "auc": None,
+          "balanced_accuracy": None}  # fmt: skip
 ANSWERS = {
     "nothing": (lambda header, packets: header.clear(), "no valid name"),
     "no figures": (lambda header, packets: header.pop("scored"), "cannot be read"),

@@ -125,7 +125,8 @@ def test_a_site_cannot_have_anything_subtracted_but_what_it_sent(method, sites, 
 # --- 4: figures ---
 
 
-SCORED = {"n": 10, "right": 5, "squared_error": 0.0, "calibration": None}
+SCORED = {"n": 10, "right": 5, "squared_error": 0.0, "calibration": None, "surprise": None, "variation": 0.0, "auc": None,
+          "balanced_accuracy": None}  # fmt: skip
 BINS = {name: [0.0] * 15 for name in ("count", "confidence", "right")}
 
 
@@ -153,6 +154,10 @@ FIGURES = {
     "half a sample": (header(train=10.5), "not a whole number"),
     "samples in words": (header(train="10"), "not a whole number"),
     "an error beyond floats": (header(scored=Raw('{"n": 1, "right": 0, "squared_error": 1e999, "calibration": null}')), "1e999"),
+    "an area above one": (header(scored={**SCORED, "auc": 1.5}), "auc is impossible"),
+    "a balance in words": (header(scored={**SCORED, "balanced_accuracy": "even"}), "balanced accuracy is not a number"),
+    "a surprise beyond belief": (header(scored={**SCORED, "surprise": 1e9}), "log loss is impossible"),
+    "a negative variation": (header(scored={**SCORED, "variation": -1.0}), "variation is impossible"),
     "an error whose square is none": (header(scored={**SCORED, "squared_error": 1e300}), "squared error is impossible"),
     "a count of many digits": (header(scored=Raw('{"n": 1' + "0" * 400 + "}")), "401 digits"),
     "more figures": (header(scored={**SCORED, "more": 1}), "figures cannot be read"),
@@ -422,7 +427,7 @@ def test_the_number_of_targets_is_looked_at_before_anything_is_made_of_it(regres
 
 
 def test_no_site_claims_more_test_samples_than_it_can_have(sites, federation):
-    perfect = {"n": 2**52, "right": 2**52, "squared_error": 0.0, "calibration": None}
+    perfect = {**SCORED, "n": 2**52, "right": 2**52}
     result = sites.run(gf.AFL(), first(sites, lying(sites.node(LIAR), header(scored=perfect, shared=perfect), "evaluate")))
     assert "number of test samples is impossible" in result["sites"]["excluded"][LIAR]
     assert result["methods"][0]["global_accuracy"] < 1.0

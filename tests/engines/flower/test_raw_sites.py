@@ -20,7 +20,7 @@ pytest.importorskip("PIL", reason="images need pillow")
 def run(sites: dict[str, dict[str, str]], tmp_path, **config) -> dict:
     """The content of result.json of a run over these sites."""
     grid = LocalGrid([app_node(site) for site in sites.values()], sites.keys())
-    run_locally(grid, {"method": "pace", "out": str(tmp_path / "out"), "deadline-seconds": 300.0, **config})
+    run_locally(grid, {"method": "pace", "out": str(tmp_path / "out"), "deadline-seconds": 300.0, "release-sites": 2, **config})
     return json.loads((tmp_path / "out" / "result.json").read_text())
 
 
@@ -109,3 +109,10 @@ def test_images_without_a_backbone_are_refused(tmp_path):
     site = Site({"name": "a", "data": str(tmp_path / "photos"), "state-dir": str(tmp_path / "s")})
     with pytest.raises(gf.GramfoldError, match="holds images; name a backbone"):
         site.source(None)
+
+
+@pytest.mark.parametrize("policy", [{"release-require": "secure"}, {"release-samples": 1000}])
+def test_statistics_do_not_pass_a_sites_policy(policy, tmp_path):
+    site = Site({**write_tables(tmp_path)["east"], **policy})
+    with pytest.raises(gf.GramfoldError, match="travel in the clear, and this site's policy asks for more"):
+        site._task({}, {})

@@ -15,6 +15,7 @@ from gramfold.deploy.template import write_app
 from gramfold.deploy.toml import Value
 from gramfold.engines.events import Event, Progress
 from gramfold.engines.flower.network import Network, Site
+from gramfold.engines.folder import EVENTS
 from gramfold.engines.result import ClientResult, Result
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
@@ -22,7 +23,7 @@ from gramfold.federation import Client, Federation
 from gramfold.heads import load_head
 from gramfold.methods import Method, spec_of
 from gramfold.remote import samples
-from gramfold.remote.run import ERROR, EVENTS
+from gramfold.remote.run import ERROR
 from gramfold.remote.settings import Settings
 from gramfold.remote.site import head_file
 from gramfold.remote.tasks import task_to_json
@@ -49,6 +50,7 @@ class FlowerRuns:
             "seed": self.federation.task.seed,
             "minimum-sites": len(self.federation),
             "deadline-seconds": DEADLINE_SECONDS,
+            "release-sites": 1,  # all sites are this process's own
             "out": str(out),
         }
         Settings.read(config)  # fail before anything starts on what the server would reject

@@ -9,20 +9,21 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.features import Map
-from gramfold.federation import Samples
-from gramfold.heads import Evidence, Head, Stream, softmax
-from gramfold.methods.analytic import Space, counting, root_weights, scaled, solve_pooled
-from gramfold.methods.parts.refinement import left_out_blends
-from gramfold.methods.parts.selection import choose
+from gramfold.heads import Errors, Evidence, Head, Stream, softmax
+from gramfold.methods.parts.influence import Directions, Influence, OfDirections, OfFactor, OfSketch, Sketch, blended
+from gramfold.methods.parts.pace_regressor import Regression
 from gramfold.methods.protocol import ClientData
+from gramfold.methods.spaces import Space, counting, root_weights, scaled, solve_pooled
 from gramfold.moments import Moments
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
+from gramfold.solve.class_prior import ClassPrior
 from gramfold.solve.discriminant import Discriminant
-from gramfold.solve.dual import mean_squared_length, ridge_from_rows, ridge_with_left_out
-from gramfold.solve.leave_one_out import Kernel, left_out_residuals, leverages, mean_leverage
-from gramfold.solve.ridge import Factor
-from gramfold.solve.softmax import fit_weights
+from gramfold.solve.dual import mean_squared_length, ridge_with_left_out
+from gramfold.solve.leave_one_out import left_out_residuals, mean_leverage
+from gramfold.solve.own_discriminant import own_discriminant
+from gramfold.solve.ridge import Factor, LeastNorm, spanned
+from gramfold.solve.softmax import most_likely
 from gramfold.wire.record import Record
 
 GAMMA = 0.3
@@ -31,8 +32,12 @@ PRIOR_SAMPLES = 20.0
 """How many samples the prior over the weights is worth."""
 REFINEMENT_WEIGHT = 6.0
 """Where the prior sees the weight of the refinement, which explains probabilities (steps of at most one) in logits."""
-FEW_CLASSES = 10
-"""From so many classes on, the prior sees no weight for the likelihood beside the cosine."""
+TINY = 50.0
+"""Samples at which that is halved: the refinement of a client with few samples is mostly noise."""
+ALPHAS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
+"""How many times more the client's own samples may count in its base, tried in turn as long as that makes them more likely."""
+WORTH = 2.0
+"""How much more likely, as a logarithm, they must become before a client goes a way of its own at all."""
 SKETCH = 128
 """Rows of the sketch from which leverages are estimated, to a relative sqrt(2 / rows)."""
 REGIMES = ("sum", "moments", "sketch")
@@ -41,28 +46,16 @@ ROTATION = "rotation"
 
 
 @dataclass(frozen=True)
-class Sketch(Record, kind="pace/sketch"):
-    """L'^-1 times random signs: leverages, approximately, for far fewer bytes than L."""
-
-    matrix: Array
-
-
-@dataclass(frozen=True)
-class Hat(Record, kind="pace/hat", triangular="lower"):
-    """R (S + beta I)^-1 R' of the factor R that one client sent."""
-
-    lower: Array
-
-
-@dataclass(frozen=True)
 class Pooled(Record, kind="pace/pooled"):
     """The pooled ridge as clients need it; for classes also where they lie, and how many there are of each."""
 
     weights: Array
-    leverage: Factor | Sketch | Hat
+    leverage: Factor | Sketch | Directions
     discriminant: Discriminant | None
     counts: Array | None
     chosen: Mapping[str, Any]
+    spread: Array | None = None
+    """For regression: the root mean square of the left-out errors of all samples, for each output."""
 
 
 def solved(pooled: Pooled | None) -> Pooled:
@@ -70,6 +63,30 @@ def solved(pooled: Pooled | None) -> Pooled:
     if pooled is None:
         raise GramfoldError("there is no model before the last round")
     return pooled
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A client's samples, to weigh evidence by: their classes, their left-out prior (n x C), how often each counts (None: once),
+    the weights where they are given, and the left-out fit of the refinement once there is one."""
+
+    codes: np.ndarray
+    prior: np.ndarray
+    counts: np.ndarray | None
+    given: tuple[float, float, float] | None
+    refined: np.ndarray | None = None
+
+    def weights(self, evidence: np.ndarray, start: np.ndarray, precision: np.ndarray) -> tuple[np.ndarray, float]:
+        """The most likely weights of the evidence (and of the refinement), and how unlikely they leave the samples."""
+        if self.given is not None:
+            return np.array(self.given[: len(start)]), math.inf
+        return most_likely(self._all(evidence), self.prior, self.codes, start, precision, self.counts)
+
+    def logits(self, evidence: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return np.asarray(np.tensordot(weights, self._all(evidence), 1))
+
+    def _all(self, evidence: np.ndarray) -> np.ndarray:
+        return evidence if self.refined is None else np.concatenate([evidence, self.refined[None]])
 
 
 @dataclass(frozen=True)
@@ -95,30 +112,41 @@ class PaceHead:
         """What clients are sent, from the sum of their moments."""
         beta, factor = solve_pooled(total, self.beta)
         weights = factor.solve(total.cross)
-        discriminant = counts = None
+        discriminant = counts = spread = None
+        leverage = mean_leverage(factor, beta, total.weight)
         if total.labels is not None:
             counts = total.counts
-            spread = mean_leverage(factor, beta, total.weight)
-            discriminant = Discriminant.from_moments(weights, total.cross, beta, counts, spread)
-        leverage: Factor | Sketch = factor
+            discriminant = Discriminant.from_moments(weights, total.cross, beta, counts, leverage)
+        else:
+            spread = _spread(total, weights, beta) / max(1.0 - leverage, 1e-3)
+        source: Factor | Sketch = factor
         if self.regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
             signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH))
-            leverage = Sketch(factor.solve_transposed(arrays.like(signs / math.sqrt(SKETCH), weights)))
-        return Pooled(weights, leverage, discriminant, counts, {"beta": beta})
+            source = Sketch(factor.solve_transposed(arrays.like(signs / math.sqrt(SKETCH), weights)))
+        return Pooled(weights, source, discriminant, counts, {"beta": beta}, spread)
 
-    def reply(self, upload: Moments, pooled: Pooled) -> Pooled:
-        """What one client is sent where the server keeps its moments: a small triangle instead of the large one."""
-        if self.regime != "moments" or upload.n >= upload.dim or not isinstance(pooled.leverage, Factor):
+    def reply(self, upload: Moments | None, pooled: Pooled) -> Pooled:
+        """What one client is sent where the server keeps its moments: of the sum's triangle, what its own samples touch. Who sent
+        nothing needs nothing of it; however many samples a client claims, it gets no more than the span of those it sent."""
+        if self.regime != "moments" or not isinstance(pooled.leverage, Factor):
             return pooled
-        rows, _ = upload.factor()
-        return replace(pooled, leverage=Hat(arrays.gram(pooled.leverage.solve_lower(rows.T))))
+        if upload is None:
+            return replace(pooled, leverage=Sketch(arrays.zeros((len(pooled.weights), 1), pooled.weights)))
+        if upload.n < upload.dim:
+            rows, _ = upload.factor()
+            return replace(pooled, leverage=Directions(pooled.leverage.solve(rows.T)))
+        span = spanned(upload.lower_gram)
+        return pooled if span is None else replace(pooled, leverage=LeastNorm(pooled.leverage.solve_lower(span @ span.T)))
 
     def shared(self, space: Space, pooled: Pooled) -> Head:
         """The head of all clients: no refinement, and the pooled class shares."""
         if pooled.counts is None or pooled.discriminant is None:
-            return space.head(pooled.weights, self.method)
+            spread = None if pooled.spread is None else arrays.to_numpy(pooled.spread)
+            errors = None if spread is None else Errors(np.zeros((0, len(spread))), spread)
+            return replace(space.head(pooled.weights, self.method), errors=errors)
         counts = arrays.to_numpy(pooled.counts)
-        return self._classifier(space, pooled, pooled.discriminant, _weights_prior(len(counts))[0], _log_prior(counts), [], {})
+        centre = _weights_prior(len(counts))[0]
+        return self._classifier(space, pooled.weights, pooled.discriminant, centre, _log_prior(counts), [], {})
 
     # --- the client ---
 
@@ -129,50 +157,70 @@ class PaceHead:
             moments, client.memory[ROTATION] = moments.rotated()
         return moments
 
-    def personalize(self, client: ClientData, space: Space, psi: Map, pooled: Pooled, rows: Array) -> Head:
-        """The client's own head. `rows` are the features of its samples that count; `psi` is the map of the refinement stream."""
+    def personalize(
+        self, client: ClientData, space: Space, psi: Map, pooled: Pooled, rows: Array, honest: np.ndarray | None = None
+    ) -> Head:
+        """The client's own head. `rows` are the features of its samples that count; `psi` is the map of the refinement stream;
+        `honest` says whose labels the features have not seen (None: all): only those judge."""
         train = counting(client)
         targets, roots = space.targets(train, rows), root_weights(train, rows)
         scores = rows @ pooled.weights
+        influence = _influence(scaled(rows, roots), client, pooled.leverage)
+        residuals = targets - scores
         if client.contributed:  # a sample is left out with all its weight w: its leverage is w h
-            leverage = _leverages(scaled(rows, roots), client, pooled.leverage)
-            scores = targets - left_out_residuals(targets - scores, leverage)
+            scores = targets - left_out_residuals(residuals, influence.leverages)
         refined = scaled(rows if psi.fingerprint == space.map.fingerprint else psi(train.inputs), roots)
-        if pooled.discriminant is None:
-            return self._regressor(space, psi, pooled, scores, targets, refined, train, roots)
+        if pooled.discriminant is None or pooled.counts is None:
+            regression = Regression(refined, targets, scores, roots)
+            return self._regressor(space, psi, pooled, regression, influence, scaled(residuals, roots), client, honest)
 
-        evidence = np.stack([arrays.to_numpy(part) for part in pooled.discriminant.evidence(scores)])
         codes, once = arrays.to_numpy(train.targets), train.weights if train.weights is not None else np.ones(train.n)
-        counts = once @ arrays.to_numpy(targets)
-        prior = _log_prior(counts)
-        start, precision = _weights_prior(len(prior))
-        given = None if self.weights is None else np.array(self.weights)
-        pair = given[:2] if given is not None else fit_weights(evidence, prior, codes, start[:2], precision[:2], train.weights)
-        unexplained = arrays.to_numpy(targets) - softmax(np.tensordot(pair, evidence, 1) + prior)
+        prior = ClassPrior.of(once @ arrays.to_numpy(targets), arrays.to_numpy(pooled.counts))
+        shares, left_out_shares = prior.log_shares, prior.left_out(codes, once)
+        judges = train.weights if honest is None else once * honest
+        fit = Fit(codes, left_out_shares, judges, self.weights)
+        evidence = _evidence(pooled.discriminant, scores)
+        centre, precision = _weights_prior(len(shares))
+        pair, _ = fit.weights(evidence, centre[:2], precision[:2])
+        unexplained = arrays.to_numpy(targets) - softmax(np.tensordot(pair, evidence, 1) + shares)
         penalty = GAMMA * mean_squared_length(refined, roots)
-        refinement, fit = ridge_with_left_out(refined, scaled(arrays.like(unexplained, refined), roots), penalty, roots)
-        evidence = np.concatenate([evidence, arrays.to_numpy(fit)[None]])
-        start = np.append(pair, start[2])
-        three = given if given is not None else fit_weights(evidence, prior, codes, start, precision, train.weights)
-        left_out = np.tensordot(three, evidence, 1) + prior
-        # two estimates: for new samples in the same class shares, and for new samples whose classes are a fresh draw as well, in
-        # which case a sample must not count towards its own class
-        redrawn = left_out.copy()
-        others = np.log(np.maximum(counts[codes] - once, 0) + 1.0 / len(prior))
-        redrawn[np.arange(len(codes)), codes] += others - prior[codes]
+        refinement, refined_fit = ridge_with_left_out(refined, scaled(arrays.like(unexplained, refined), roots), penalty, roots)
+        fit = replace(fit, refined=arrays.to_numpy(refined_fit))
+        start = np.append(pair, centre[2] * once.sum() / (once.sum() + TINY))
+        three, loss = fit.weights(evidence, start, precision)
+        weights, discriminant, alpha, move = pooled.weights, pooled.discriminant, 0.0, None
+        for tried in ALPHAS if self.weights is None and influence.can_weigh_up else ():
+            own_move, left = blended(influence, scaled(residuals, roots), tried, client.contributed)
+            own_scores = targets - (left if roots is None else left / roots)
+            own_evidence = _evidence(discriminant, own_scores)
+            own_three, own_loss = fit.weights(own_evidence, start, precision)
+            if own_loss > loss - (0.0 if alpha else WORTH):
+                break
+            alpha, loss, three, evidence, scores, move = tried, own_loss, own_three, own_evidence, own_scores, own_move
+        if move is not None:
+            weights = weights + influence.change(move)
+        if move is not None and len(shares) > 2:
+            discriminant, evidence = own_discriminant(
+                discriminant, arrays.to_numpy(scores), codes, once, softmax(shares[None])[0]
+            )
+            three, _ = fit.weights(evidence, start, precision)
+        left_out = fit.logits(evidence, three)
+        trusted = judges if judges is not None and judges.any() else once
+        # two estimates: for new samples whose classes are a fresh draw, so that a sample does not count towards its own class,
+        # and for new samples in the class shares that the client has
         chosen = {
             **pooled.chosen,
-            "cosine": float(three[0]), "gaussian": float(three[1]), "refinement": float(three[2]),
-            "leave_one_out_accuracy": float(np.average(left_out.argmax(1) == codes, weights=once)),
-            "leave_one_out_accuracy_redrawn": float(np.average(redrawn.argmax(1) == codes, weights=once)),
+            "cosine": float(three[0]), "gaussian": float(three[1]), "refinement": float(three[2]), "alpha": alpha,
+            "leave_one_out_accuracy": _accuracy(left_out + left_out_shares, codes, trusted),
+            "leave_one_out_accuracy_same_shares": _accuracy(left_out + shares, codes, trusted),
         }  # fmt: skip
         stream = Stream(psi, refinement, float(three[2]))
-        return self._classifier(space, pooled, pooled.discriminant, three, prior, [stream], chosen)
+        return self._classifier(space, weights, discriminant, three, shares, [stream], chosen)
 
     def _classifier(
         self,
         space: Space,
-        pooled: Pooled,
+        base: Array,
         discriminant: Discriminant,
         weights: np.ndarray,
         prior: np.ndarray,
@@ -180,7 +228,7 @@ class PaceHead:
         chosen: dict[str, Any],
     ) -> Head:
         return Head(
-            [Stream(space.map, pooled.weights)],
+            [Stream(space.map, base)],
             space.labels,
             evidence=Evidence(discriminant, float(weights[0]), float(weights[1])),
             refinement=refinement,
@@ -195,24 +243,43 @@ class PaceHead:
         space: Space,
         psi: Map,
         pooled: Pooled,
-        scores: Array,
-        targets: Array,
-        refined: Array,
-        train: Samples,
-        roots: Array | None,
+        regression: Regression,
+        influence: Influence,
+        residuals: Array,
+        client: ClientData,
+        honest: np.ndarray | None,
     ) -> Head:
-        """Without classes there is no prior and no discriminant: the refinement is ridge on the left-out residuals."""
-        candidates = left_out_blends(Kernel.of(refined, roots), targets - scores, scores)
-        chosen = {**pooled.chosen, **choose(candidates, targets, False, train.weights)}
-        personal = ridge_from_rows(refined, scaled(targets - scores, roots), chosen["gamma"])
-        streams = [Stream(space.map, pooled.weights), Stream(psi, personal, chosen["lam"])]
-        return Head(streams, None, method=self.method, chosen=chosen)
+        """Without classes: see `Regression`."""
+        weights = counting(client).weights
+        if honest is not None and honest.any():
+            weights = honest if weights is None else weights * honest
+        found, left_out, move = regression.choose(influence, residuals, client.contributed, weights)
+        error = arrays.to_numpy(regression.targets - left_out)
+        chosen = {**pooled.chosen, **found, "leave_one_out_rmse": math.sqrt(np.average((error**2).sum(1), weights=weights))}
+        spread = np.zeros(error.shape[1]) if pooled.spread is None else arrays.to_numpy(pooled.spread)
+        parts: dict[str, Any] = {
+            "method": self.method,
+            "chosen": chosen,
+            "errors": Errors.of(error if honest is None else error[honest], spread),
+        }
+        if "gamma" not in found:
+            base = pooled.weights if move is None else pooled.weights + influence.change(move)
+            return Head([Stream(space.map, base)], None, **parts)
+        personal, offset = regression.refinement(found["gamma"])
+        streams = [Stream(space.map, pooled.weights), Stream(psi, personal)]
+        return Head(streams, None, offset=arrays.to_numpy(offset), **parts)
 
 
 def without_estimates(head: Head) -> Head:
     """The head where the map's layers have seen the samples' labels, and cannot be left out with them: an estimate of its
     accuracy would be too good."""
     return replace(head, chosen={key: value for key, value in head.chosen.items() if "leave_one_out" not in key})
+
+
+def _spread(total: Moments, weights: Array, beta: float) -> np.ndarray:
+    """The root mean square of the residuals, for each output: with (S + b I) W = M their squares sum to Y'Y - W'M - b W'W."""
+    explained = (weights * (total.cross + beta * weights)).sum(0)
+    return np.asarray(np.sqrt(np.maximum(arrays.to_numpy(total.squares - explained), 0.0) / max(total.weight, 1)))
 
 
 def _log_prior(counts: np.ndarray) -> np.ndarray:
@@ -224,22 +291,25 @@ def _weights_prior(classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Centre and precision of the weights' prior.
 
     A cosine in C - 1 dimensions has a spread of 1/sqrt(C): its weight goes with sqrt(C). In one dimension it is only a sign, and
-    the likelihood is all there is, at its face value of one; with few classes it keeps a share, which fades as (C - 1)^-2. A step
-    r in the probability of one of two classes is -r in the other's, and 4 r in the log-odds at even odds: 2 r on either side.
+    the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1). A step r in
+    the probability of one of two classes is -r in the other's, and 4 r in the log-odds at even odds: 2 r on either side.
     """
-    cosine, likelihood = 1.5 * math.sqrt(classes), 1.0 / max(classes - 1, 1) ** 2 if classes < FEW_CLASSES else 0.0
+    cosine, likelihood = 1.5 * math.sqrt(classes), 1.0 / max(classes - 1, 1)
     refinement = REFINEMENT_WEIGHT if classes > 2 else 2.0
     spread = np.array([cosine / 2, max(likelihood / 2, 0.3), REFINEMENT_WEIGHT])
     return np.array([(1.0 - likelihood) * cosine, likelihood, refinement]), PRIOR_SAMPLES / spread**2
 
 
-def _leverages(rows: Array, client: ClientData, source: Factor | Sketch | Hat) -> Array:
-    """h_i = f_i'(S + beta I)^-1 f_i, from whatever the server sent."""
-    if isinstance(source, Hat):
-        rotation = client.memory[ROTATION]
-        hat = arrays.copy(source.lower)
-        arrays.mirror(hat)
-        return ((rotation @ hat) * rotation).sum(1)
-    if isinstance(source, Sketch):
-        return ((rows @ source.matrix) ** 2).sum(1)
-    return leverages(source, rows)
+def _influence(rows: Array, client: ClientData, source: Factor | Sketch | Directions) -> Influence:
+    """How a client's samples bear on the shared solution, from whatever the server sent."""
+    if isinstance(source, Directions):
+        return OfDirections(source.matrix, client.memory[ROTATION], rows)
+    return OfSketch(source, rows) if isinstance(source, Sketch) else OfFactor(source, rows)
+
+
+def _evidence(discriminant: Discriminant, scores: Array) -> np.ndarray:
+    return np.stack([arrays.to_numpy(part) for part in discriminant.evidence(scores)])
+
+
+def _accuracy(logits: np.ndarray, codes: np.ndarray, once: np.ndarray) -> float:
+    return float(np.average(logits.argmax(1) == codes, weights=once))

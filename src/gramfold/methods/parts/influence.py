@@ -1,0 +1,112 @@
+"""How a client's samples bear on the shared ridge: their leverages, and where the solution goes if they weigh more."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
+from gramfold.solve.dual import ridge_with_leverages
+from gramfold.solve.leave_one_out import LIMIT, left_out_residuals
+from gramfold.solve.ridge import Factor, factorise
+from gramfold.wire.record import Record
+
+
+@dataclass(frozen=True)
+class Sketch(Record, kind="pace/sketch"):
+    """L'^-1 times random signs: leverages, approximately, for far fewer bytes than L."""
+
+    matrix: Array
+
+
+@dataclass(frozen=True)
+class Directions(Record, kind="pace/directions"):
+    """(S + beta I)^-1 R' (m x n) of the factor R that one client sent."""
+
+    matrix: Array
+
+
+class Influence(ABC):
+    """Of a client's rows F (n x m, times the roots of their weights) on A = S + beta I."""
+
+    can_weigh_up: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def leverages(self) -> Array:
+        """f_i'A^-1 f_i (n)."""
+
+    @abstractmethod
+    def weighed_up(self, residuals: Array, alpha: float) -> tuple[Array, Array, Array]:
+        """With A + alpha F'F in place of A: the solution's move (see `change`), the residuals, and the leverages
+        alpha f_i'(A + alpha F'F)^-1 f_i."""
+
+    @abstractmethod
+    def change(self, move: Array) -> Array:
+        """A move as what is added to the shared solution (m x C)."""
+
+
+class OfFactor(Influence):
+    """From A's factor T: in the rows V' = F T'^-1 it is plain ridge with the penalty 1 / alpha."""
+
+    def __init__(self, factor: Factor, rows: Array) -> None:
+        self.factor, self.half = factor, factor.solve_lower(rows.T)
+
+    @property
+    def leverages(self) -> Array:
+        return (self.half**2).sum(0)
+
+    def weighed_up(self, residuals: Array, alpha: float) -> tuple[Array, Array, Array]:
+        return ridge_with_leverages(self.half.T, residuals, 1.0 / alpha)
+
+    def change(self, move: Array) -> Array:
+        return self.factor.solve_transposed(move)
+
+
+class OfDirections(Influence):
+    """From A^-1 R', where F = Q R: the kernel is F A^-1 F' = F A^-1 R' Q'."""
+
+    def __init__(self, directions: Array, rotation: Array, rows: Array) -> None:
+        self.directions, self.rotation = directions, rotation
+        self.kernel = (rows @ directions) @ rotation.T
+
+    @property
+    def leverages(self) -> Array:
+        return arrays.copy(self.kernel.diagonal())
+
+    def weighed_up(self, residuals: Array, alpha: float) -> tuple[Array, Array, Array]:
+        factor = factorise(self.kernel, 1.0 / alpha)
+        solved = factor.solve(residuals)
+        return solved, solved / alpha, 1.0 - factor.inverse_diagonal() / alpha
+
+    def change(self, move: Array) -> Array:
+        return self.directions @ (self.rotation.T @ move)
+
+
+class OfSketch(Influence):
+    """From a sketch: leverages alone."""
+
+    can_weigh_up: ClassVar[bool] = False
+
+    def __init__(self, sketch: Sketch, rows: Array) -> None:
+        self._leverages = ((rows @ sketch.matrix) ** 2).sum(1)
+
+    @property
+    def leverages(self) -> Array:
+        return self._leverages
+
+    def weighed_up(self, residuals: Array, alpha: float) -> tuple[Array, Array, Array]:
+        raise NotImplementedError("a sketch of A says nothing of A's inverse between two samples")
+
+    def change(self, move: Array) -> Array:
+        raise NotImplementedError("nor of the way back to the features")
+
+
+def blended(influence: Influence, residuals: Array, alpha: float, folded: bool) -> tuple[Array, Array]:
+    """FedHiP's blend: the move of the shared solution, and each sample's residual when it is left out, exactly.
+
+    `folded`: whether the samples are in A already, each once; left out it takes its 1 + alpha copies along (see `Blend`).
+    """
+    move, left, leverage = influence.weighed_up(residuals, alpha)
+    own = (leverage * (1.0 + folded / alpha)).clip(max=1.0 - LIMIT)
+    return move, left_out_residuals(left, own)
