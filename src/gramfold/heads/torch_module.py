@@ -19,7 +19,7 @@ class HeadModule(nn.Module):
         self._kind, self._meta = type(head), packet.meta
         self._places = {name: name.replace(".", "_") for name in packet.arrays}
         for name, place in self._places.items():
-            self.register_buffer(place, torch.as_tensor(packet[name]).clone())
+            self.register_buffer(place, torch.as_tensor(packet[name]).clone(memory_format=torch.contiguous_format))
 
     def forward(self, samples: Tensor) -> Tensor:
         parts = {name: getattr(self, place) for name, place in self._places.items()}
