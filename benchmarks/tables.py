@@ -179,6 +179,25 @@ def flower() -> str:
     )
 
 
+def front_door() -> str:
+    """From photos to a head in another program: what it costs, and that nothing is lost."""
+    found = load("front_door")
+    twins, rate, photos, million = (found[part] for part in ("twins", "rate", "photos", "million"))
+    return "\n".join(
+        [
+            "| | |",
+            "| --- | --- |",
+            f"| {twins['images']} CIFAR-100 images through `dinov2s`, beside features that were made elsewhere | cosine at least {twins['least_cosine']:.5f} |",
+            f"| extraction beside a bare loop over the same model, {rate['images']} images, in turns | {rate['ratio']:.2f} of its rate ({rate['images_per_second']:.1f} and {rate['bare_loop']:.1f} images a second) |",
+            f"| {photos['images']} photos of 20 classes: extract, then read from the cache | {duration(photos['seconds_extracting'])}, then {duration(photos['seconds_second_run'])} |",
+            f"| PACE on {photos['clients']} clients: in process, and in onnxruntime from pixels by the exported files | {100 * photos['accuracy_in_process']:.1f} % and {100 * photos['accuracy_in_onnxruntime_from_pixels']:.1f} % right; probabilities differ by {photos['largest_difference_of_probabilities']:.0e} at most |",
+            f"| a million samples of 384 numbers: extracted (by a trivial function), read again, AFL on 1,000 clients | {duration(million['seconds'])}, {duration(million['seconds_second_run'])}, {duration(million['seconds_afl_1000_clients'])}; {size(million['cache_bytes'])} on disk, {size(million['own_bytes_after_extraction'])} in memory |",
+            "",
+            f"On {found['cores']} cores shared with other work, one run. `python -m benchmarks.front_door`.",
+        ]
+    )
+
+
 def deep() -> str:
     """DeepAFL against depth, beside PACE on other features."""
     found = load("deepafl")
@@ -443,6 +462,7 @@ def main() -> None:
     _put(ROOT / "docs" / "guide" / "tables.md", binary(settings, models))
     _put(ROOT / "docs" / "guide" / "choosing.md", choosing())
     _put(ROOT / "docs" / "privacy.md", privacy())
+    _put(ROOT / "docs" / "guide" / "raw.md", front_door())
     _put(ROOT / "docs" / "data.md", every_data())
 
 

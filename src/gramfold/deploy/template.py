@@ -108,7 +108,8 @@ def load(site: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
     """Features (one row of numbers per sample) and labels; a quarter is held out for testing.
 
     Return four arrays (X, y, X_test, y_test) to split it yourself. All sites need the same columns, from the same embedding
-    model, and labels from the same list. `site` is the content of site.toml.
+    model, and labels from the same list. `site` is the content of site.toml. A folder of images or a table needs no loader:
+    write `data` (and `backbone`) in its place in site.toml.
     """
     raise NotImplementedError("fill in loader.py: return X (n x d) and y (n)")
 '''
@@ -152,8 +153,10 @@ sudo cp nginx.conf /etc/nginx/conf.d/gramfold.conf && sudo nginx -t && sudo syst
 
 ## 2. Every site: its data and its key
 
-In the site's copy of `sites/{first}/`. Fill in `loader.py`, then create a key. The private one, `key`, stays here; send the
-public one, `key.pub`, to the server as `{first}.pub`, over a channel that proves it is yours.
+In the site's copy of `sites/{first}/`. Fill in `loader.py`, or write in `site.toml`, in place of `loader`, `data = "photos"` and
+`backbone = "dinov2s"` for a folder of images (`photos/CLASS/IMAGE`), or `data = "table.csv"` and `label-column = "..."` for a
+table. Then create a key. The private one, `key`, stays here; send the public one, `key.pub`, to the server as `{first}.pub`, over
+a channel that proves it is yours.
 
 ```sh
 ssh-keygen -q -t ecdsa -b 384 -N "" -C {first} -f key

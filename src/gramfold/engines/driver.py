@@ -158,7 +158,7 @@ class Driver:
     def result(self, given: Method, keep_heads: bool = True) -> Result:
         """The result of a finished run; `given` is the method before tuning."""
         method, state, transport = self.method, self.state, self.transport
-        shared, order = method.global_head(state.broadcast), transport.clients()
+        shared, order, origin = method.global_head(state.broadcast), transport.clients(), transport.task.origin
         done: dict[str, Finished] = {}
         for finished in transport.heads(self._final(shared, keep_heads, state.deliveries)):
             done[finished.name] = finished
@@ -170,8 +170,8 @@ class Driver:
             parameters=given.parameters(),
             rounds=method.rounds,
             clients=ByName({name: self._client_result(done[name]) for name in names}),
-            heads=ByName({name: head for name in names if (head := done[name].head) is not None}),
-            global_head=shared,
+            heads=ByName({name: head.with_origin(origin) for name in names if (head := done[name].head) is not None}),
+            global_head=None if shared is None else shared.with_origin(origin),
             seconds={phase: transport.seconds.get(phase, 0.0) for phase in PHASES},
             run=Run(method, transport.task, state.broadcast, total, counted),
             chosen={**state.tuned, **method.chosen(state.broadcast)},

@@ -45,7 +45,7 @@ class Run:
         if client.contributed and self.method.keeps_uploads:  # the server answers each client from what it sent
             upload = self.method.local(client, self.method.begin(self.task))
             broadcast = self.method.reply(upload, broadcast)
-        return self.method.personalize(client, broadcast)
+        return self.method.personalize(client, broadcast).with_origin(self.task.origin)
 
     def updated(self, add: Mapping[str, Samples], forget: Mapping[str, Samples]) -> "Run":
         """The run of the same clients with some samples more, and without some that are in it. Exact: it is sums."""

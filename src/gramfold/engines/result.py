@@ -94,7 +94,7 @@ class Result:
         train = Samples(*(arrays.to_device(part, device) for part in self.run.task.admit(name, X, y)))
         if not train.n:
             raise GramfoldError(f"client {name!r} has no samples to learn from")
-        return self.run.method.personalize(ClientData(name, train), self.run.broadcast)
+        return self.run.method.personalize(ClientData(name, train), self.run.broadcast).with_origin(self.run.task.origin)
 
     def evaluate(self, X: Array, y: Array, client: str | None = None) -> Evaluation:
         """How a client's head does on these samples, or the shared head where no client is named."""
@@ -168,9 +168,33 @@ class Result:
     def _of(self, run: Run) -> "Result":
         """The result of another run of the same method, before any client has made its head."""
         head, chosen = run.method.global_head(run.broadcast), run.method.chosen(run.broadcast)
+        head = None if head is None else head.with_origin(run.task.origin)
         return replace(self, clients={}, heads={}, global_head=head, seconds={}, run=run, chosen=chosen, history=())
 
     # --- on disk ---
+
+    def cards(self) -> dict[str | None, dict[str, Any]]:
+        """A model card for every client's head, and under None that of the shared one."""
+        run = self.run
+        state = {"version": run.broadcast.pack().digest()[:16], "clients": len(run.samples) or None, "seed": run.task.seed}
+        pooled = {"training_samples_of_all": sum(run.samples.values()) or run.task.samples}
+        made: dict[str | None, dict[str, Any]] = {}
+        for name, head in self.heads.items():
+            client = self.clients[name]
+            sizes = {"training_samples": client.train, "test_samples": client.test, **pooled}
+            made[name] = report.make_card(
+                head, whose=f"client {name}", data=sizes, figures=self._figures(client.scored), federation=state
+            )
+        if self.global_head is not None:
+            shared = self._pooled_score()
+            figures = {} if shared is None else self._figures(shared)
+            made[None] = report.make_card(self.global_head, whose="all clients", data=pooled, figures=figures, federation=state)
+        return made
+
+    def _figures(self, scored: Scored) -> dict[str, float | None]:
+        found = Evaluation.of(scored, self.classification)
+        named = {"accuracy": found.accuracy, "rmse": found.rmse, "calibration_error": found.calibration_error}
+        return {f"test_{key}": value for key, value in named.items()}
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write all that it takes to go on after a restart: `load_result` reads it."""
@@ -179,7 +203,7 @@ class Result:
             "seconds": dict(self.seconds), "chosen": dict(self.chosen), "history": [dict(entry) for entry in self.history],
             "privacy": dict(self.privacy),
         }  # fmt: skip
-        saved.write(Path(folder), saved.SavedRun.of(self.run, **figures), self.global_head, self.heads)
+        saved.write(Path(folder), saved.SavedRun.of(self.run, **figures), self.global_head, self.heads, self.cards())
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> "Result":

@@ -3,6 +3,7 @@
 run.safetensors    the method, the task, what clients were sent last, the sum behind it, and every client's figures in full
 shared.safetensors the shared head
 heads/             every client's head, by name
+*.card.json, .md   beside every head, what it is and how good
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,8 @@ from gramfold.federation import Task
 from gramfold.heads import Head, load_head
 from gramfold.methods import make_method, spec_of
 from gramfold.moments import Moments
+from gramfold.origin import Origin
+from gramfold.report import card_files, write_card
 from gramfold.wire import Packet
 from gramfold.wire.record import Record, plain
 
@@ -67,20 +70,22 @@ class SavedRun(Record, kind="run"):
             raise GramfoldError(f"not a readable run: {error!r}") from None
 
 
-def write(folder: Path, saved: SavedRun, shared: Head | None, heads: Mapping[str, Head]) -> None:
-    """Write a run and its heads; heads of an earlier one that was saved here are removed."""
+def write(
+    folder: Path, saved: SavedRun, shared: Head | None, heads: Mapping[str, Head], cards: Mapping[str | None, Mapping[str, Any]]
+) -> None:
+    """Write a run, its heads and their cards; heads of an earlier one that was saved here are removed."""
     make_folder(folder)
+    files = {head_file(folder, name): (head, cards[name]) for name, head in heads.items()}
     if shared is not None:
-        shared.save(folder / SHARED)
-    else:
-        (folder / SHARED).unlink(missing_ok=True)
-    ours = {head_file(folder, name): head for name, head in heads.items()}
-    for path in _saved_heads(folder) - ours.keys():
-        path.unlink(missing_ok=True)
-    if ours:
+        files[folder / SHARED] = shared, cards[None]
+    for path in {folder / SHARED, *_saved_heads(folder)} - set(files):
+        for gone in (path, *card_files(path)):
+            gone.unlink(missing_ok=True)
+    if heads:
         make_folder(folder / HEADS)
-    for path, head in ours.items():
+    for path, (head, card) in files.items():
         head.save(path)
+        write_card(path, card)
     wire.write_atomically(folder / RUN, *saved.pack().pieces())
 
 
@@ -124,4 +129,5 @@ def make_folder(folder: Path) -> None:
 
 def task_from_dict(fields: Mapping[str, Any]) -> Task:
     labels = None if fields["labels"] is None else tuple(fields["labels"])
-    return Task(**{**fields, "labels": labels, "shape": tuple(fields["shape"])})
+    origin = None if fields.get("origin") is None else Origin.from_dict(fields["origin"])
+    return Task(**{**fields, "labels": labels, "shape": tuple(fields["shape"]), "origin": origin})

@@ -137,6 +137,11 @@ class DrawnMap:
         self.fingerprint = fingerprint_of(drawn_from, {})
         self._drawing = threading.Lock()
 
+    @property
+    def spec(self) -> FeatureMap:
+        """The map that was drawn."""
+        return self._spec
+
     @functools.cached_property
     def _drawn(self) -> Function:
         return self._spec.function(self.inputs, self.description["seed"], str(self.description["name"]))
@@ -211,6 +216,8 @@ def constant(matrix: np.ndarray) -> Function:
     def on(other: Array) -> Array:
         device = arrays.device_of(other)
         if device not in moved:
+            if arrays.is_traced():  # what a trace sees is of no use to anybody later
+                return arrays.like(matrix, other)
             moved[device] = arrays.like(matrix, other)
         return moved[device]
 

@@ -115,6 +115,8 @@ class MetricMap:
         """float64 features (n x dim)."""
         if inputs.ndim != 2 or inputs.shape[1] != self.inputs:
             raise GramfoldError(f"expected rows of {self.inputs} numbers, got an array of shape {tuple(inputs.shape)}")
+        if arrays.is_traced():
+            return self._features(inputs)
         with stopwatch.phase("features"):
             parts = [self._features(inputs[rows]) for rows in arrays.blocks(inputs.shape[0], self.inputs) or [slice(0, 0)]]
             return arrays.concatenate(parts)

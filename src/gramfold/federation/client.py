@@ -10,6 +10,7 @@ import numpy as np
 from gramfold.errors import GramfoldError
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, is_sparse, to_numpy
+from gramfold.origin import Origin
 
 
 class _Pair(NamedTuple):
@@ -87,6 +88,8 @@ class Task:
     """Training samples in all, where that is known beforehand."""
     shape: tuple[int, ...] = ()
     """A sample's shape where it is more than a row of numbers: height, width and channels of an image."""
+    origin: Origin | None = None
+    """What makes rows of numbers of raw samples, the same at all clients; None where nobody says."""
 
     def encode(self, name: str, y: Array) -> np.ndarray:
         """Targets as methods see them: class codes, or rows of values. `name` is whose they are."""

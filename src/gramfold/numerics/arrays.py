@@ -5,6 +5,7 @@ Sums and solves are float64 throughout.
 """
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -61,6 +62,13 @@ def require_torch() -> None:
         import torch  # noqa: F401
     except ImportError:
         raise GramfoldError("networks need PyTorch: install gramfold[torch]") from None
+
+
+def is_traced() -> bool:
+    """Whether PyTorch is writing down a program instead of computing: then nothing may depend on the numbers, or on how many."""
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    exporting = getattr(compiler, "is_exporting", getattr(compiler, "is_compiling", None))  # older ones know only the latter
+    return exporting is not None and bool(exporting())
 
 
 def check_device(device: str) -> None:
