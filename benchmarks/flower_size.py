@@ -22,6 +22,7 @@ def measure(method: str, width: int, sites: int) -> dict[str, Any]:
             config = {
                 "method": method, "parameters": json.dumps({"features": f"fourier:{width}"}), "minimum-sites": sites,
                 "task": flower_sites.task(samples * sites), "out": str(folder / "out"), "deadline-seconds": 550.0,
+                "release-sites": 1,
             }  # fmt: skip
             begun = time.perf_counter()
             with Peak("flwr-serverapp") as server, Peak("flwr-clientapp") as client, Peak("flower-superlink") as link:

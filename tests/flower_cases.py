@@ -72,7 +72,7 @@ class Sites:
         return LocalGrid(made.values(), made.keys())
 
     def run_config(self, method: Any, **config: Any) -> dict[str, Any]:
-        given = {"task": task_to_json(self.federation.task), "deadline-seconds": 300.0, **config}
+        given = {"task": task_to_json(self.federation.task), "deadline-seconds": 300.0, "release-sites": 1, **config}
         given["out"] = str(self.folder / config.get("out", "out"))
         return {"method": spec_of(method), "parameters": json.dumps(dict(method.parameters())), **given}
 

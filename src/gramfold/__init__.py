@@ -1,10 +1,11 @@
 """gramfold: personalised federated learning in closed form."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from gramfold.comparison import Comparison, compare
 from gramfold.engines import ClientResult, Result, load_result, run
-from gramfold.errors import GramfoldError, IllConditionedWarning, InputError, SharedHeadWarning
+from gramfold.errors import GramfoldError, IllConditionedWarning, InputError, PrecisionWarning, SharedHeadWarning
 from gramfold.federation import Federation
 from gramfold.heads import Head, load_head
 from gramfold.methods import (
@@ -33,26 +34,43 @@ from gramfold.methods import (
     PFedMe,
 )  # fmt: skip
 from gramfold.moments import Moments
+from gramfold.privacy import DP, SecureSum
 from gramfold.version import __version__
 
 if TYPE_CHECKING:
+    from gramfold.backbones import open_backbone
     from gramfold.estimators import PersonalizedClassifier, PersonalizedRegressor
+    from gramfold.export import write_onnx, write_sklearn, write_torch
+    from gramfold.extraction import load_data
+    from gramfold.sources import Columns
+    from gramfold.table_transformer import TableTransformer
 
 __all__ = [
-    "AFL", "APFL", "PACE", "ClientResult", "Comparison", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT",
-    "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head", "HeartPFL",
-    "IllConditionedWarning", "InputError", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe", "PaceCNN",
-    "PersonalizedClassifier", "PersonalizedRegressor", "Result", "SharedHeadWarning", "__version__", "compare", "load_head",
-    "load_result", "run",
+    "AFL", "APFL", "DP", "PACE", "ClientResult", "Columns", "Comparison", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS",
+    "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head",
+    "HeartPFL", "IllConditionedWarning", "InputError", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe",
+    "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning", "Result", "SecureSum", "SharedHeadWarning",
+    "TableTransformer", "__version__", "compare", "load_data", "load_head", "load_result", "open_backbone", "run", "write_onnx",
+    "write_sklearn", "write_torch",
 ]  # fmt: skip
+
+_LATER = {
+    "Columns": "gramfold.sources",
+    "PersonalizedClassifier": "gramfold.estimators",
+    "PersonalizedRegressor": "gramfold.estimators",
+    "TableTransformer": "gramfold.table_transformer",
+    "load_data": "gramfold.extraction",
+    "open_backbone": "gramfold.backbones",
+    "write_onnx": "gramfold.export",
+    "write_sklearn": "gramfold.export",
+    "write_torch": "gramfold.export",
+}
+"""Names that are imported on first use: scikit-learn takes longer to import than all the rest, and not everybody has raw data."""
 
 
 def __getattr__(name: str) -> Any:
-    """The estimators need scikit-learn, which takes longer to import than all the rest: imported on first use."""
-    if name in ("PersonalizedClassifier", "PersonalizedRegressor"):
-        from gramfold import estimators
-
-        return getattr(estimators, name)
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module 'gramfold' has no attribute {name!r}")
 
 

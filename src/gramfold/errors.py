@@ -13,6 +13,10 @@ class SharedHeadWarning(UserWarning):
     """A model that was fitted with groups was asked about samples without them; all of them got the head that groups share."""
 
 
+class PrecisionWarning(UserWarning):
+    """A subtraction has cancelled more digits than it should; the message says how many, and what to do."""
+
+
 MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 """What Python raises where a file's names, numbers or shapes are not what they should be; a loader says so as a GramfoldError."""
 

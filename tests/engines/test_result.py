@@ -266,3 +266,14 @@ def test_without_pandas_a_frame_says_what_to_install(federation, monkeypatch):
 
 def test_dir_shows_what_is_public():
     assert set(dir(gf)) == set(gf.__all__)
+
+
+def test_saving_removes_the_heads_of_the_run_saved_there_and_nothing_else(federation, tmp_path):
+    theirs = tmp_path / "heads" / "model.safetensors"
+    theirs.parent.mkdir()
+    theirs.write_bytes(b"not ours")
+    gf.run(gf.AFL(), federation).save(tmp_path)
+    fewer = gf.Federation(federation.clients[:3], federation.task)
+    gf.run(gf.AFL(), fewer).save(tmp_path)
+    assert theirs.read_bytes() == b"not ours"
+    assert len(list(theirs.parent.glob("*.safetensors"))) == 4

@@ -39,6 +39,7 @@ def solved(method: Method, parts: list[Samples], classes: int | None, contribute
     labels = None if classes is None else tuple(range(classes))
     task = replace(gf.Federation.from_clients({"a": (np.zeros((2, parts[0].inputs.shape[1])), np.array([0, 1]))}, test=0.0).task,
                    labels=labels, outputs=outputs, samples=100)  # fmt: skip
+    method = method.settled(task)
     broadcast = method.begin(task)
     clients = [ClientData(str(k), part) for k, part in enumerate(parts)]
     for _ in range(method.rounds):

@@ -1,14 +1,18 @@
 """PACE: honest, invariant, the same in every regime, and at ease with the clients that break other methods."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import gramfold as gf
 from gramfold.federation import Samples, Task, digits
 from gramfold.methods import ClientData
-from gramfold.methods.pace import PACE, default_map
+from gramfold.methods.pace import PACE
 from gramfold.methods.parts.influence import OfDirections, OfFactor, blended
+from gramfold.methods.parts.pace_head import PaceHead
 from gramfold.solve.discriminant import Discriminant
+from gramfold.solve.leave_one_out import leverages
 from gramfold.solve.ridge import factorise
 from gramfold.solve.softmax import fit_weights
 
@@ -212,7 +216,8 @@ def odd_clients() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 @pytest.mark.parametrize(
-    "method", [PACE(), PACE(features="bias+linear"), gf.Local(), gf.AFL(), gf.LocalClasses(), gf.FedHiP(), gf.APFL()]
+    "method",
+    [PACE(), PACE(learn=False), PACE(features="bias+linear"), gf.Local(), gf.AFL(), gf.LocalClasses(), gf.FedHiP(), gf.APFL()],
 )
 def test_odd_clients_are_clients_like_any_other(method):
     federation = gf.Federation.from_clients(odd_clients(), test=0.0)
@@ -222,7 +227,7 @@ def test_odd_clients_are_clients_like_any_other(method):
         assert np.isfinite(head.scores(X)[:, np.isfinite(head.offset) if head.offset is not None else slice(None)]).all()
         if head.probabilistic:
             np.testing.assert_allclose(head.predict_proba(X).sum(1), 1.0)
-    if isinstance(method, PACE):
+    if isinstance(method, PACE) and method != PACE():  # by default few of the nine samples are left to judge by
         own, shared = ((head.predict_proba(X)[:, 2]).mean() for head in (result.heads["one class"], result.global_head))
         assert own > 1.5 * shared, "it has only ever seen class 2"
 
@@ -283,14 +288,38 @@ def test_heads_survive_saving(tmp_path):
     assert loaded.chosen == head.chosen
 
 
-def test_the_default_map_grows_with_the_data_and_stays_within_the_budget():
-    def width(samples: int | None, budget: int = 2**30) -> int:
-        return default_map(Task(768, tuple(range(10)), 10, 0, samples), budget).width(768)
+def test_the_features_grow_with_the_data_and_stay_within_memory_and_budget():
+    def chosen(samples: int | None, inputs: int = 768, **given: Any) -> PACE:
+        return PACE(**given).settled(Task(inputs, tuple(range(10)), 10, 0, samples))
 
-    assert width(200) < width(5_000) < width(50_000) == 769 + 4096
-    assert 8 * 4 * width(10**7, budget=2**28) ** 2 <= 2**28
-    assert width(10**6, budget=2**20) == 769, "no room for a Fourier map: linear it is"
-    assert width(None) == 769 + 1024
+    assert chosen(200).features == chosen(5_000).features == "bias+linear+fourier:512:0.5"
+    assert chosen(50_000).features == "bias+linear+fourier:4096@learned"
+    assert chosen(50_000, learn=False).features == "bias+linear+fourier:4096:0.5"
+    assert chosen(500, inputs=8).features == "bias+linear+fourier:512@learned:2", "it may be a table"
+    assert chosen(10**7, memory=2**28).features == "bias+linear+fourier:2048@learned"
+    assert chosen(10**6, memory=2**20).features == "bias+linear", "no room for a Fourier map"
+    assert (chosen(50_000).regime, chosen(5_000).regime, chosen(50_000, regime="sum").regime) == ("sketch", "sum", "sum")
+    assert chosen(None).settled(Task(768, tuple(range(10)), 10, 0)) == chosen(None), "what is settled stays so"
+
+
+@pytest.mark.parametrize("budget", ["5MB", 12_000_000, "40 MB"])
+def test_a_client_sends_and_receives_no_more_than_the_budget(budget):
+    X, y = blobs(2400, dim=300)
+    federation = gf.Federation.split(X, y, clients=2, partition="iid", seed=0)
+    result = gf.run(PACE(budget=budget), federation)
+    most = max(client.uplink_bytes + client.downlink_bytes for client in result.clients.values())
+    limit = {"5MB": 5e6, "40 MB": 40e6}.get(budget, budget)
+    assert 0.4 * min(limit, 12e6) < most <= limit
+
+
+def test_a_budget_that_cannot_be_kept_or_read_is_refused():
+    for wrong in ("much", "-3MB", 0):
+        with pytest.raises(gf.GramfoldError, match="20MB"):
+            PACE(budget=wrong)
+    with pytest.raises(gf.GramfoldError, match="too small"):
+        PACE(budget="1kB").settled(Task(768, (0, 1), 2, 0, 1000))
+    with pytest.raises(gf.GramfoldError, match="either"):
+        PACE(budget="1MB", features="bias+linear")
 
 
 def test_an_unknown_regime_is_refused():
@@ -309,3 +338,37 @@ def test_regression_personalises_and_the_refinement_is_chosen():
     shared = gf.run(gf.AFL(features="raw+bias+linear"), federation).mean_rmse
     for method in (PACE(features="raw+bias+linear"), gf.FedHiP(features="raw+bias+linear"), gf.APFL(features="raw+bias+linear")):
         assert gf.run(method, federation).mean_rmse < 0.8 * shared
+
+
+# --- regime "moments": a client is answered for what it sent ---
+
+
+def duplicated(times: int, n: int = 5, dim: int = 12) -> tuple[gf.Moments, np.ndarray]:
+    """Few samples, each claimed so many times: as many as features or more."""
+    rng = np.random.default_rng(3)
+    F, y = np.tile(rng.standard_normal((n, dim)), (times, 1)), np.tile(rng.integers(0, 2, n), times)
+    return gf.Moments.from_features(F, y, classes=2), F
+
+
+def test_a_client_learns_of_the_sum_only_what_its_samples_touch():
+    head = PaceHead("pace", beta=0.5, regime="moments")
+    rng = np.random.default_rng(4)
+    others = gf.Moments.from_features(rng.standard_normal((200, 12)), rng.integers(0, 2, 200), classes=2)
+    claimed, F = duplicated(times=4)
+    assert claimed.n >= claimed.dim
+    total = others + claimed
+    pooled = head.pool(total, seed=0)
+    sent = head.reply(claimed, pooled).leverage
+    exact = np.einsum("ij,ij->i", F, np.linalg.solve(total.gram + 0.5 * np.eye(12), F.T).T)
+    np.testing.assert_allclose(leverages(sent, F), exact, rtol=1e-9)  # of its own samples, all
+    root = sent.inverse_root
+    assert np.linalg.matrix_rank(root, tol=1e-8) == 5, "and of everything else nothing"
+    full = gf.Moments.from_features(rng.standard_normal((30, 12)), rng.integers(0, 2, 30), classes=2)
+    assert head.reply(full, pooled) is pooled
+
+
+def test_a_client_that_sent_nothing_is_sent_nothing_of_the_sums_triangle(federation):
+    head = PaceHead("pace", beta=0.5, regime="moments")
+    pooled = head.pool(duplicated(4)[0], seed=0)
+    assert not head.reply(None, pooled).leverage.matrix.any()
+    assert PaceHead("pace", beta=0.5).reply(None, pooled) is pooled

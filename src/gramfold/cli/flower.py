@@ -1,5 +1,6 @@
 """`gramfold flower`: an app for your own machines, and a network on this one to try it."""
 
+import json
 import time
 from pathlib import Path
 from shlex import quote
@@ -17,7 +18,7 @@ flower = typer.Typer(help="Run over a real network: sites keep their data and th
 @flower.command()
 def new(
     folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet.")],
-    sites: Annotated[str, typer.Option(help="The sites' names, separated by commas.")] = "north,south",
+    sites: Annotated[str, typer.Option(help="The sites' names, separated by commas.")] = "north,east,south",
     server: Annotated[str, typer.Option(help="Where sites reach the server: HOST or HOST:PORT.")] = "localhost:8443",
 ) -> None:
     """Write what a server and its sites need: an app, certificates, a loader to fill in, and a README with every command."""
@@ -56,6 +57,7 @@ def up(
         "task": task_to_json(federation.task),
         "seed": seed,
         "minimum-sites": len(federation),
+        "release-sites": 1,  # all sites are on this machine
         "out": str(out),
     }
     write_app(place / "app", settings)
@@ -68,6 +70,42 @@ def up(
         while True:
             time.sleep(1)
             network.check()
+
+
+@flower.command()
+def identity(
+    state: Annotated[Path, typer.Argument(help="The site's state-dir.")] = Path("state"),
+) -> None:
+    """At a site: print the public half of its key for secure sums, made if there is none, for the other sites' `trusted-keys`."""
+    from gramfold.engines.saved import make_folder
+    from gramfold.privacy import masks
+    from gramfold.remote.secure_site import identity
+
+    masks.require_cryptography()
+    make_folder(state)
+    typer.echo(masks.identity_of(identity(state)).hex())
+
+
+@flower.command()
+def outcome(out: Annotated[Path, typer.Argument(help="The `out` of a run.")] = Path("result")) -> None:
+    """Say how the last run ended: exit code 2 and its reason if it failed. (`flwr run` ends with 0 either way.)"""
+    from gramfold.remote.run import outcome as outcome_of
+
+    sites = outcome_of(out)
+    typer.echo(f"{len(sites['answered'])} sites have their heads: {', '.join(sites['answered'])}")
+    for name, reason in sites["excluded"].items():
+        typer.echo(f"excluded: {name}: {reason}")
+
+
+@flower.command()
+def forget(
+    site: Annotated[str, typer.Argument(help="The site's name.")],
+    out: Annotated[Path, typer.Option(help="The `out` of the runs it took part in.")] = Path("result"),
+) -> None:
+    """Erase a site from a server's folder: out of the sum, the files and later runs. Prints the receipt."""
+    from gramfold.remote.erasure import forget as erase
+
+    typer.echo(json.dumps(erase(out, site)))
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -7,10 +7,14 @@ from typing import Annotated
 import typer
 
 import gramfold
+from gramfold.cli.export import export
+from gramfold.cli.extract import extract
 from gramfold.cli.flower import flower
 from gramfold.cli.methods import methods
+from gramfold.cli.predict import predict
 from gramfold.cli.report import report
 from gramfold.cli.run import run
+from gramfold.cli.serve import serve
 from gramfold.errors import GramfoldError, IllConditionedWarning
 
 # The root of all complaints about the command line. Older typers take it from the package click, newer ones from a copy of their
@@ -28,6 +32,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run)
+app.command()(extract)
+app.command()(predict)
+app.command()(export)
+app.command()(serve)
 app.command()(methods)
 app.command()(report)
 app.add_typer(flower, name="flower")

@@ -12,16 +12,19 @@ import typer
 from rich.console import Console
 
 from gramfold import wire
+from gramfold.cli import data as shared
 from gramfold.cli.progress import show_progress
 from gramfold.comparison import Comparison
 from gramfold.engines import ENGINES, Result, open_engine
 from gramfold.engines.folder import REPORT, RESULT, page, seeds_page, write_page
 from gramfold.engines.saved import make_folder
 from gramfold.errors import GramfoldError
-from gramfold.federation import Dataset, Federation, load_dataset
+from gramfold.extraction import FAIL
+from gramfold.federation import Dataset, Federation
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
 from gramfold.methods.protocol import INSTEAD
-from gramfold.report import comparison_table, result_table
+from gramfold.privacy import DP, Privacy, SecureSum
+from gramfold.report import comparison_table, result_table, write_card
 
 TABLES = ("comparison.csv", "comparison.tex", "comparison.md")
 OUTPUTS = (RESULT, REPORT, *TABLES)
@@ -30,8 +33,14 @@ GROUPS = {"all": (*ANALYTIC, *ON_IMAGES), "gradient": GRADIENT}
 
 def run(
     data: Annotated[
-        str, typer.Option(help="digits or digits-images (embedded), or an .npz file with labels and features or images.")
+        str,
+        typer.Option(
+            help="digits or digits-images (embedded), an .npz file with labels and features or images, a folder of images, or a "
+            "CSV or Parquet table."
+        ),
     ] = "digits",
+    backbone: shared.Backbone = None,
+    pooling: shared.Pooling = None,
     clients: Annotated[int, typer.Option(help="How many clients to partition the data into.")] = 20,
     partition: Annotated[
         str | None,
@@ -68,17 +77,30 @@ def run(
     evaluate_every: Annotated[
         int, typer.Option(help="Test all clients every N rounds, for the report's curves only.", min=0)
     ] = 0,
+    secure: Annotated[bool, typer.Option("--secure", help="Hide all uploads but their sum from the server.")] = False,
+    dp_eps: Annotated[float | None, typer.Option(help="Add noise: differential privacy with this eps for every sample.")] = None,
+    dp_delta: Annotated[float, typer.Option(help="The delta of --dp-eps.")] = 1e-5,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
+    cache: shared.CacheFolder = None,
+    unreadable: shared.Unreadable = FAIL,
+    label_column: shared.LabelColumn = None,
+    client_column: shared.ClientColumn = None,
+    path_column: shared.PathColumn = None,
+    text_column: shared.TextColumn_ = None,
+    split_column: shared.SplitColumn = None,
+    only: shared.OnlyColumns = None,
 ) -> None:
     """Run methods over one data set partitioned into clients, and compare them.
 
     Without options: scikit-learn's digits, 20 clients, a strongly skewed Dirichlet partition, every analytic method.
     """
     chosen = _methods(methods, features, settings or [])
+    privacy = Privacy(SecureSum() if secure else None, None if dp_eps is None else DP(dp_eps, dp_delta))
     _check_outputs(out, OUTPUTS)
     if heads is not None:
         _check_outputs(heads, [method.name for method in chosen])
-    dataset = load_dataset(data)
+    columns = shared.columns_from(label_column, client_column, path_column, text_column, split_column, only)
+    dataset = shared.load_named(data, backbone, pooling, device, columns, cache, unreadable)
     chosen = _compatible(chosen, dataset, is_group=methods in GROUPS)
     cut = {"min_size": min_size, "small": "drop" if drop_small else "error"}
     pages, console = [], Console() if sys.stdout.isatty() else Console(width=150)
@@ -87,7 +109,7 @@ def run(
         for number in numbers:
             federation = Federation.from_dataset(dataset, clients, partition, test, number, **cut)  # type: ignore[arg-type]
             keep = checkpoint if seeds is None or checkpoint is None else checkpoint / f"seed-{number}"
-            options: dict[str, Any] = {"device": device, "checkpoint": keep, "evaluate_every": evaluate_every}
+            options: dict[str, Any] = {"device": device, "checkpoint": keep, "evaluate_every": evaluate_every, "privacy": privacy}
             results: list[Result] = []
             with open_engine(engine, federation, **options) as run_method:
                 for method in chosen:
@@ -122,8 +144,11 @@ def run(
 
 def _save_heads(folder: Path, outcome: Result) -> None:
     make_folder(folder)
+    cards = outcome.cards()
     for name, head in outcome.heads.items():
-        head.save(folder / f"{wire.file_name(name)}.safetensors")
+        path = folder / f"{wire.file_name(name)}.safetensors"
+        head.save(path)
+        write_card(path, cards[name])
 
 
 def _methods(names: str, features: str | None, settings: Sequence[str]) -> list[Method]:

@@ -60,6 +60,11 @@ class ConvolutionMap:
     def restore(cls, description: Mapping[str, Any], arrays: Mapping[str, Array], fingerprint: str | None) -> "ConvolutionMap":
         return cls(description, arrays, fingerprint)
 
+    @property
+    def steps(self) -> Sequence[Step]:
+        """The terms before the next layer, those with weights solved."""
+        return self._before
+
     @functools.cached_property
     def fingerprint(self) -> str:
         return self._fingerprint or fingerprint_of(self.description, self.arrays)
@@ -81,6 +86,8 @@ class ConvolutionMap:
         if not self.complete:
             raise GramfoldError("this network has layers yet to be solved")
         inputs = inputs[None] if inputs.ndim == 3 else inputs
+        if arrays.is_traced():
+            return self.patches(inputs)
         parts = [self.patches(inputs[block]) for block in self.blocks(len(inputs))]
         return arrays.concatenate(parts) if parts else arrays.zeros((0, self.dim), inputs)
 
@@ -106,8 +113,8 @@ class ConvolutionMap:
             for step in self._before:
                 x = _apply(step, x, next(weights) if step.kind in SOLVED else None)
             columns = _columns(self.next, x)
-            rows = columns.new_ones((len(x) * self.next.positions, self.dim))
-            rows[:, 1:] = columns.transpose(1, 2).reshape(len(rows), self.dim - 1)
+            rows = columns.new_ones((x.shape[0] * self.next.positions, self.dim))
+            rows[:, 1:] = columns.transpose(1, 2).reshape(-1, self.dim - 1)
             return arrays.like(rows, inputs)
 
 
@@ -124,7 +131,7 @@ def _columns(step: Step, x: "Tensor") -> "Tensor":
     from torch.nn import functional
 
     if step.kind == "dense":
-        return x.reshape(len(x), -1, 1)
+        return x.reshape(x.shape[0], -1, 1)
     columns = functional.unfold(x, step.size)
     if step.contrast:
         columns -= columns.mean(1, keepdim=True)
@@ -141,7 +148,7 @@ def _apply(step: Step, x: "Tensor", weights: Array) -> "Tensor":
             matrix = torch.as_tensor(weights, device=x.device)
             out = matrix[1:].T @ _columns(step, x)
             out += matrix[0][:, None]
-            return out.reshape(len(x), *(step.output[2], *step.output[:2]))
+            return out.reshape(x.shape[0], *(step.output[2], *step.output[:2]))
         case "pad":
             return functional.pad(x, [step.size] * 4)
         case "max":

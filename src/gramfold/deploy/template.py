@@ -23,6 +23,11 @@ RUN_CONFIG: Mapping[str, Value] = {
     "out": "result",
     "sites": "",
     "max-classes": 1000,
+    "release-sites": 3,
+    "secure": False,
+    "secure-threshold": 2 / 3,
+    "dp-eps": 0.0,
+    "dp-delta": 1e-5,
 }
 """Everything that can be set for a run (`flwr run -c 'method="afl"'`)."""
 
@@ -54,7 +59,7 @@ def write_project(folder: Path, sites: Sequence[str], host: str, port: int) -> N
     if folder.exists():
         raise GramfoldError(f"{folder} exists; choose a new folder")
     if not sites or len(set(sites)) < len(sites):
-        raise GramfoldError("name at least one site, and none twice: --sites north,south")
+        raise GramfoldError("name at least one site, and none twice: --sites north,east,south")
     invalid = [name for name in sites if name != wire.file_name(name)]
     if invalid:
         raise GramfoldError(f"{invalid[0]!r} is not a valid site name: use letters, digits, - and _")
@@ -103,7 +108,8 @@ def load(site: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
     """Features (one row of numbers per sample) and labels; a quarter is held out for testing.
 
     Return four arrays (X, y, X_test, y_test) to split it yourself. All sites need the same columns, from the same embedding
-    model, and labels from the same list. `site` is the content of site.toml.
+    model, and labels from the same list. `site` is the content of site.toml. A folder of images or a table needs no loader:
+    write `data` (and `backbone`) in its place in site.toml.
     """
     raise NotImplementedError("fill in loader.py: return X (n x d) and y (n)")
 '''
@@ -147,8 +153,10 @@ sudo cp nginx.conf /etc/nginx/conf.d/gramfold.conf && sudo nginx -t && sudo syst
 
 ## 2. Every site: its data and its key
 
-In the site's copy of `sites/{first}/`. Fill in `loader.py`, then create a key. The private one, `key`, stays here; send the
-public one, `key.pub`, to the server as `{first}.pub`, over a channel that proves it is yours.
+In the site's copy of `sites/{first}/`. Fill in `loader.py`, or write in `site.toml`, in place of `loader`, `data = "photos"` and
+`backbone = "dinov2s"` for a folder of images (`photos/CLASS/IMAGE`), or `data = "table.csv"` and `label-column = "..."` for a
+table. Then create a key. The private one, `key`, stays here; send the public one, `key.pub`, to the server as `{first}.pub`, over
+a channel that proves it is yours.
 
 ```sh
 ssh-keygen -q -t ecdsa -b 384 -N "" -C {first} -f key
@@ -179,11 +187,27 @@ In `server/`, when `flwr supernode list gramfold` shows the sites online:
 ```sh
 set -a; . ./flower.env; set +a
 flwr run app gramfold --stream
+gramfold flower outcome result
 ```
+
+The second line says how it ended, and ends with 2 and the reason if it failed; `flwr run` ends with 0 either way.
 
 Result and report are in `server/result/`; each site's own model is in its `state/`, and `gramfold.load_head` reads it
 (`state/pace/head.safetensors`). Run it again when a site has new data or was offline: only what is missing is sent. Settings
 are in `app/pyproject.toml`, and can be overridden for one run: `flwr run app gramfold --stream -c 'method="apfl" out="apfl"'`.
+
+A sum of fewer than three sites is not released, nor one that differs from the last by fewer than three: two sums that differ by
+one site differ by that site's moments. If all sites agree to it, set `release-sites`.
+
+To take a site out for good, revoke its key (`flwr supernode unregister NODE-ID gramfold`) and erase what it sent; the receipt is
+printed and kept in `result/forgotten.jsonl`: `gramfold flower forget {first} --out result`.
+
+## Hiding uploads from the server
+
+With three sites or more, `secure = true` in `app/pyproject.toml` shows the server the sum of the sites' uploads only. So that it
+cannot pose as the other sites, exchange identities without it, before the first such run: `gramfold flower identity` prints a
+site's line. Put the lines of all sites into a file, `{{"{first}": "3f0c...", ...}}`, copy it to every site, and name it in each
+`site.toml`: `trusted-keys = "sites.json"`. See gramfold's docs/privacy.md.
 
 ## When it does not work
 
@@ -193,5 +217,6 @@ are in `app/pyproject.toml`, and can be overridden for one run: `flwr run app gr
 | `Failed to activate SuperNode` at a site | the server does not know its key: register its `.pub` |
 | `Connection attempt failed` at a site | the server or its nginx is down, or a firewall blocks it |
 | `403` | the control path is closed from outside: run `flwr` on the server itself |
+| `the sum of 2 sites is not released` | wait for more sites, or set `release-sites` if all sites agree |
 | `address already in use` | another process uses the port: choose another with `--port` |
 """

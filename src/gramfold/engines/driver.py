@@ -97,7 +97,7 @@ class Driver:
         self.state.history.append(self._entry())
 
     def _aggregate(self, fold: Fold) -> Record:
-        total = fold.take_total()
+        total = self.transport.release(fold.take_total(), len(fold.contributed))
         self.total = total if worth_keeping(self.method, total, self.keep_total) else None
         return self.method.aggregate(total, self.state.broadcast)
 
@@ -107,7 +107,7 @@ class Driver:
             fold.add(contribution)
             return True
         try:
-            self.method.check(contribution.upload, request.broadcast)
+            self.transport.check(request, contribution.upload)
             fold.add(contribution)
         except Exception as error:  # a bad upload must not stop the other clients
             reason = str(error) if isinstance(error, GramfoldError) else f"its upload cannot be read: {error!r}"
@@ -140,10 +140,11 @@ class Driver:
 
     def _final(self, shared: Head | None, keep_heads: bool, deliveries: Deliveries) -> Final:
         method, broadcast, fold = self.method, self.state.broadcast, self.fold
-        answers = fold.contributed if method.keeps_uploads else frozenset()
 
         def reply(client: str) -> Record:
-            return method.reply(fold.upload_of(client), broadcast) if client in answers else broadcast
+            if not method.keeps_uploads:
+                return broadcast
+            return method.reply(fold.upload_of(client) if client in fold.contributed else None, broadcast)
 
         deliveries.announce(broadcast)
         return Final(
@@ -157,7 +158,7 @@ class Driver:
     def result(self, given: Method, keep_heads: bool = True) -> Result:
         """The result of a finished run; `given` is the method before tuning."""
         method, state, transport = self.method, self.state, self.transport
-        shared, order = method.global_head(state.broadcast), transport.clients()
+        shared, order, origin = method.global_head(state.broadcast), transport.clients(), transport.task.origin
         done: dict[str, Finished] = {}
         for finished in transport.heads(self._final(shared, keep_heads, state.deliveries)):
             done[finished.name] = finished
@@ -169,10 +170,11 @@ class Driver:
             parameters=given.parameters(),
             rounds=method.rounds,
             clients=ByName({name: self._client_result(done[name]) for name in names}),
-            heads=ByName({name: head for name in names if (head := done[name].head) is not None}),
-            global_head=shared,
+            heads=ByName({name: head.with_origin(origin) for name in names if (head := done[name].head) is not None}),
+            global_head=None if shared is None else shared.with_origin(origin),
             seconds={phase: transport.seconds.get(phase, 0.0) for phase in PHASES},
             run=Run(method, transport.task, state.broadcast, total, counted),
             chosen={**state.tuned, **method.chosen(state.broadcast)},
             history=state.history,
+            privacy=transport.statement,
         ).with_final_figures()

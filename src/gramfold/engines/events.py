@@ -5,6 +5,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from gramfold import wire
+from gramfold.errors import GramfoldError
+
 
 @dataclass(frozen=True)
 class Event:
@@ -26,8 +29,11 @@ class Event:
 
     @classmethod
     def from_json(cls, text: str) -> "Event":
-        fields: dict[str, Any] = json.loads(text)
-        return cls(**fields)
+        try:
+            fields: dict[str, Any] = wire.read_json(text)
+            return cls(**fields)
+        except (TypeError, ValueError) as error:
+            raise GramfoldError(f"not an event of a run: {error}") from None
 
 
 Progress = Callable[[Event], None]

@@ -45,7 +45,7 @@ class Run:
         if client.contributed and self.method.keeps_uploads:  # the server answers each client from what it sent
             upload = self.method.local(client, self.method.begin(self.task))
             broadcast = self.method.reply(upload, broadcast)
-        return self.method.personalize(client, broadcast)
+        return self.method.personalize(client, broadcast).with_origin(self.task.origin)
 
     def updated(self, add: Mapping[str, Samples], forget: Mapping[str, Samples]) -> "Run":
         """The run of the same clients with some samples more, and without some that are in it. Exact: it is sums."""
@@ -67,6 +67,10 @@ class Run:
         upload: Moments = self.method.local(ClientData(name, train), begin)
         return upload
 
+    @property
+    def _learned(self) -> bool:
+        return "@learned" in str(self.method.parameters().get("features"))
+
     def _total(self) -> Moments:
         if self.total is not None:
             return self.total
@@ -74,7 +78,12 @@ class Run:
         if rounds == 0:
             raise GramfoldError(f"{name} shares nothing between clients: there is nothing to add to or to forget")
         if rounds > 1:
-            raise GramfoldError(f"{name} has {rounds} rounds; only a method of one round can add and forget exactly")
+            instead = (
+                "; its features were learned from all samples: use learn=False, or a map without @learned"
+                if self._learned
+                else ""
+            )
+            raise GramfoldError(f"{name} has {rounds} rounds; only a method of one round can add and forget exactly{instead}")
         raise GramfoldError(
             f"this result does not hold the sum of the moments (above {KEPT_BYTES >> 20} MB it is only kept on request); "
             "run again with keep_total=True"

@@ -2,6 +2,7 @@
 
 result.json        the figures
 report.html        the same as a page
+events.jsonl       how far a run over a network has come
 """
 
 import json
@@ -19,7 +20,7 @@ from gramfold.version import __version__
 
 FORMAT = 1
 """The version of result.json; new keys, which older readers ignore, do not raise it."""
-RESULT, REPORT = "result.json", "report.html"
+RESULT, REPORT, EVENTS = "result.json", "report.html", "events.jsonl"
 
 
 def page(results: Sequence[Result], *, seed: int, engine: str, device: str = "cpu", **more: Any) -> dict[str, Any]:

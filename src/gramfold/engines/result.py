@@ -11,7 +11,7 @@ from gramfold import evaluation, report
 from gramfold.engines import saved
 from gramfold.engines.by_name import ByName
 from gramfold.engines.folded import Run
-from gramfold.errors import GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.evaluation import Calibration, Evaluation, Scored
 from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
@@ -82,6 +82,8 @@ class Result:
     """What the server selected."""
     history: Sequence[Mapping[str, Any]] = ()
     """After each round: seconds and bytes so far, and the clients' mean test accuracy (or RMSE) where it was evaluated."""
+    privacy: Mapping[str, Any] = field(default_factory=dict)
+    """The secure sum and the noise that it was made with; empty: neither."""
 
     @property
     def classification(self) -> bool:
@@ -92,7 +94,7 @@ class Result:
         train = Samples(*(arrays.to_device(part, device) for part in self.run.task.admit(name, X, y)))
         if not train.n:
             raise GramfoldError(f"client {name!r} has no samples to learn from")
-        return self.run.method.personalize(ClientData(name, train), self.run.broadcast)
+        return self.run.method.personalize(ClientData(name, train), self.run.broadcast).with_origin(self.run.task.origin)
 
     def evaluate(self, X: Array, y: Array, client: str | None = None) -> Evaluation:
         """How a client's head does on these samples, or the shared head where no client is named."""
@@ -118,10 +120,17 @@ class Result:
         (one client, from its own samples) and `refresh` (all of a federation). For methods of one round whose uploads are
         moments.
         """
+        self._require_exact()
         added, forgotten = (
             {name: self.run.given(name, *given) for name, given in (clients or {}).items()} for clients in (add, forget)
         )
         return self._of(self.run.updated(added, forgotten))
+
+    def _require_exact(self) -> None:
+        if "dp" in self.privacy:
+            raise GramfoldError(
+                "this model was made with noise, and cannot be changed without releasing its samples once more; run again"
+            )
 
     def forget(self, X: Array, y: Array, name: str) -> "Result":
         """The model without these training samples of a client: all of them, or some. See `update`."""
@@ -129,6 +138,7 @@ class Result:
 
     def without(self, name: str, federation: Federation) -> "Result":
         """The model without a client, and all others' heads and figures anew: for a federation that is at hand."""
+        self._require_exact()
         gone = [client for client in federation if client.name == name]
         if not gone:
             raise GramfoldError(f"no client of the federation is called {name!r}")
@@ -158,35 +168,66 @@ class Result:
     def _of(self, run: Run) -> "Result":
         """The result of another run of the same method, before any client has made its head."""
         head, chosen = run.method.global_head(run.broadcast), run.method.chosen(run.broadcast)
+        head = None if head is None else head.with_origin(run.task.origin)
         return replace(self, clients={}, heads={}, global_head=head, seconds={}, run=run, chosen=chosen, history=())
 
     # --- on disk ---
+
+    def cards(self) -> dict[str | None, dict[str, Any]]:
+        """A model card for every client's head, and under None that of the shared one."""
+        run = self.run
+        state = {"version": run.broadcast.pack().digest()[:16], "clients": len(run.samples) or None, "seed": run.task.seed}
+        pooled = {"training_samples_of_all": sum(run.samples.values()) or run.task.samples}
+        made: dict[str | None, dict[str, Any]] = {}
+        for name, head in self.heads.items():
+            client = self.clients[name]
+            sizes = {"training_samples": client.train, "test_samples": client.test, **pooled}
+            made[name] = report.make_card(
+                head, whose=f"client {name}", data=sizes, figures=self._figures(client.scored), federation=state
+            )
+        if self.global_head is not None:
+            shared = self._pooled_score()
+            figures = {} if shared is None else self._figures(shared)
+            made[None] = report.make_card(self.global_head, whose="all clients", data=pooled, figures=figures, federation=state)
+        return made
+
+    def _figures(self, scored: Scored) -> dict[str, float | None]:
+        found = Evaluation.of(scored, self.classification)
+        named = {"accuracy": found.accuracy, "rmse": found.rmse, "calibration_error": found.calibration_error}
+        return {f"test_{key}": value for key, value in named.items()}
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write all that it takes to go on after a restart: `load_result` reads it."""
         figures = {
             "given": dict(self.parameters), "clients": [client.to_dict() for client in self.clients.values()],
             "seconds": dict(self.seconds), "chosen": dict(self.chosen), "history": [dict(entry) for entry in self.history],
+            "privacy": dict(self.privacy),
         }  # fmt: skip
-        saved.write(Path(folder), saved.SavedRun.of(self.run, **figures), self.global_head, self.heads)
+        saved.write(Path(folder), saved.SavedRun.of(self.run, **figures), self.global_head, self.heads, self.cards())
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> "Result":
         """The result that `save` wrote."""
         found, shared, heads = saved.read(Path(folder))
         run = found.run()
-        return cls(
-            method=run.method.name,
-            parameters=found.given,
-            rounds=run.method.rounds,
-            clients=ByName({client["name"]: ClientResult.from_dict(client) for client in found.clients}),
-            heads=ByName(heads),
-            global_head=shared,
-            seconds=found.seconds,
-            run=run,
-            chosen=found.chosen,
-            history=found.history,
-        )
+        try:
+            made = cls(
+                method=run.method.name,
+                parameters=found.given,
+                rounds=run.method.rounds,
+                clients=ByName({client["name"]: ClientResult.from_dict(client) for client in found.clients}),
+                heads=ByName(heads),
+                global_head=shared,
+                seconds=found.seconds,
+                run=run,
+                chosen=found.chosen,
+                history=found.history,
+                privacy=found.privacy,
+            )
+            made.to_dict()  # where nothing can be computed with them, these are no figures
+        except MALFORMED as error:
+            raise GramfoldError(f"{folder} holds no readable result: {error!r}") from None
+        return made
 
     # --- to look at ---
 
@@ -382,6 +423,7 @@ class Result:
             "calibration_error": self.calibration_error,
             "uplink_bytes": self.uplink_bytes,
             "downlink_bytes": self.downlink_bytes,
+            **({"privacy": dict(self.privacy)} if self.privacy else {}),
             "seconds": dict(self.seconds),
             "history": [dict(entry) for entry in self.history],
             "clients": [

@@ -3,6 +3,7 @@
 run.safetensors    the method, the task, what clients were sent last, the sum behind it, and every client's figures in full
 shared.safetensors the shared head
 heads/             every client's head, by name
+*.card.json, .md   beside every head, what it is and how good
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,11 +13,13 @@ from typing import Any
 
 from gramfold import wire
 from gramfold.engines.folded import Run
-from gramfold.errors import GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head, load_head
 from gramfold.methods import make_method, spec_of
 from gramfold.moments import Moments
+from gramfold.origin import Origin
+from gramfold.report import card_files, write_card
 from gramfold.wire import Packet
 from gramfold.wire.record import Record, plain
 
@@ -42,6 +45,7 @@ class SavedRun(Record, kind="run"):
     format: int = 1
     total: Mapping[str, Any] | None = None
     samples: Mapping[str, int] = field(default_factory=dict)
+    privacy: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: Run, **figures: Any) -> "SavedRun":
@@ -55,27 +59,33 @@ class SavedRun(Record, kind="run"):
         )  # fmt: skip
 
     def run(self) -> Run:
-        total = None
-        if self.total is not None:
-            total = Moments.unpack(Packet(self.total["arrays"], self.total["meta"]), exact_counts=False)
-        method = make_method(self.method, **self.parameters)
-        return Run(method, task_from_dict(self.task), self.broadcast, total, self.samples)
+        try:
+            total = None
+            if self.total is not None:
+                total = Moments.unpack(Packet(self.total["arrays"], self.total["meta"]), exact_counts=False)
+            method = make_method(self.method, **self.parameters)
+            samples = {str(name): int(n) for name, n in self.samples.items()}
+            return Run(method, task_from_dict(self.task), self.broadcast, total, samples)
+        except MALFORMED as error:
+            raise GramfoldError(f"not a readable run: {error!r}") from None
 
 
-def write(folder: Path, saved: SavedRun, shared: Head | None, heads: Mapping[str, Head]) -> None:
-    """Write a run and its heads; heads of an earlier one that was saved here are removed."""
+def write(
+    folder: Path, saved: SavedRun, shared: Head | None, heads: Mapping[str, Head], cards: Mapping[str | None, Mapping[str, Any]]
+) -> None:
+    """Write a run, its heads and their cards; heads of an earlier one that was saved here are removed."""
     make_folder(folder)
+    files = {head_file(folder, name): (head, cards[name]) for name, head in heads.items()}
     if shared is not None:
-        shared.save(folder / SHARED)
-    else:
-        (folder / SHARED).unlink(missing_ok=True)
-    ours = {head_file(folder, name): head for name, head in heads.items()}
-    for path in set((folder / HEADS).glob("*.safetensors")) - set(ours):
-        path.unlink()
-    if ours:
+        files[folder / SHARED] = shared, cards[None]
+    for path in {folder / SHARED, *_saved_heads(folder)} - set(files):
+        for gone in (path, *card_files(path)):
+            gone.unlink(missing_ok=True)
+    if heads:
         make_folder(folder / HEADS)
-    for path, head in ours.items():
+    for path, (head, card) in files.items():
         head.save(path)
+        write_card(path, card)
     wire.write_atomically(folder / RUN, *saved.pack().pieces())
 
 
@@ -83,13 +93,27 @@ def read(folder: Path) -> tuple[SavedRun, Head | None, dict[str, Head]]:
     """What `write` wrote, with the heads that are there."""
     path = folder / RUN
     packet = Packet.from_bytes(wire.read(path))
-    written = packet.meta.get("fields", {}).get("format", {}).get("value", 1)
+    fields: Any = packet.meta.get("fields")
+    tagged = fields.get("format") if isinstance(fields, dict) else None
+    written = tagged.get("value", 1) if isinstance(tagged, dict) else 1
     if not isinstance(written, int) or written > FORMAT:
         raise GramfoldError(f"{path} was written by a newer gramfold (format {written}, this reads {FORMAT}); upgrade")
     saved = SavedRun.unpack(packet)
+    try:
+        files = {str(client["name"]): head_file(folder, str(client["name"])) for client in saved.clients}
+    except MALFORMED as error:
+        raise GramfoldError(f"{path} is damaged: {error!r}") from None
     shared = load_head(folder / SHARED) if (folder / SHARED).exists() else None
-    files = {client["name"]: head_file(folder, client["name"]) for client in saved.clients}
     return saved, shared, {name: load_head(file) for name, file in files.items() if file.exists()}
+
+
+def _saved_heads(folder: Path) -> set[Path]:
+    """The files of heads that the run saved here has; what else lies there is not ours."""
+    try:
+        clients = SavedRun.unpack(Packet.from_bytes(wire.read(folder / RUN))).clients
+        return {head_file(folder, client["name"]) for client in clients}
+    except (GramfoldError, *MALFORMED):
+        return set()
 
 
 def head_file(folder: Path, name: str) -> Path:
@@ -105,4 +129,5 @@ def make_folder(folder: Path) -> None:
 
 def task_from_dict(fields: Mapping[str, Any]) -> Task:
     labels = None if fields["labels"] is None else tuple(fields["labels"])
-    return Task(**{**fields, "labels": labels, "shape": tuple(fields["shape"])})
+    origin = None if fields.get("origin") is None else Origin.from_dict(fields["origin"])
+    return Task(**{**fields, "labels": labels, "shape": tuple(fields["shape"]), "origin": origin})

@@ -18,6 +18,7 @@ from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
 Function = Callable[[Array], Array]
+Gradient = Callable[[Array, Array], Array]
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class FeatureMap(ABC):
     @abstractmethod
     def function(self, inputs: int, seed: int, name: str) -> Function:
         """The map on float64 rows. `name` is its place in a stack: equal maps at different places differ."""
+
+    def gradient(self, inputs: int, seed: int, name: str) -> Gradient:
+        """How a linear function of its features changes with its inputs: (rows, directions) -> n x inputs numbers, the gradient
+        of <features(x_i), direction_i> for every row."""
+        raise GramfoldError(f"{type(self).__name__} features have no gradient here; learn a metric with linear and Fourier ones")
 
     def implied(self, inputs: int, length: float | None) -> Implied:
         """What holds for its features of every sample. `length`: the most that the squares of an input's numbers sum to; None:
@@ -121,6 +127,8 @@ class DrawnMap:
         self._spec = FeatureMap.from_description(self.description["map"])
         self.inputs = whole(self.description["inputs"], "inputs")
         whole(self.description["seed"], "seed")
+        if not isinstance(self.description.get("name"), str):
+            raise GramfoldError("a feature map without a name cannot be drawn")
         self.dim = self._spec.width(self.inputs)
         if self._spec.drawn(self.inputs) > max(self.inputs * self.dim, MOST_DRAWN):
             raise GramfoldError(f"a feature map from {self.inputs} to {self.dim} numbers with matrices far larger than that")
@@ -128,6 +136,11 @@ class DrawnMap:
         drawn_from = {key: value for key, value in self.description.items() if key != "kind"}
         self.fingerprint = fingerprint_of(drawn_from, {})
         self._drawing = threading.Lock()
+
+    @property
+    def spec(self) -> FeatureMap:
+        """The map that was drawn."""
+        return self._spec
 
     @functools.cached_property
     def _drawn(self) -> Function:
@@ -141,6 +154,14 @@ class DrawnMap:
     @classmethod
     def restore(cls, description: Mapping[str, Any], arrays: Mapping[str, Array], fingerprint: str | None) -> "DrawnMap":
         return draw_described(description)
+
+    def implied_of(self, length: float | None) -> Implied:
+        """What holds for its features where the squares of an input's numbers sum to at most `length`."""
+        return self._spec.implied(self.inputs, length)
+
+    def gradients(self, rows: Array, directions: Array) -> Array:
+        """The gradient of <features(x_i), direction_i> with respect to x_i, for every float64 row (n x inputs)."""
+        return self._spec.gradient(self.inputs, self.description["seed"], str(self.description["name"]))(rows, directions)
 
     @property
     def arrays(self) -> Mapping[str, Array]:
@@ -168,8 +189,8 @@ class DrawnMap:
 
 def whole(value: Any, what: str) -> int:
     """The value, which must be a whole number that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise GramfoldError(f"a feature map's {what} must be a whole number, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 2**63:
+        raise GramfoldError(f"a feature map's {what} must be a whole number, got {str(value)[:40]}")
     return value
 
 
@@ -195,6 +216,8 @@ def constant(matrix: np.ndarray) -> Function:
     def on(other: Array) -> Array:
         device = arrays.device_of(other)
         if device not in moved:
+            if arrays.is_traced():  # what a trace sees is of no use to anybody later
+                return arrays.like(matrix, other)
             moved[device] = arrays.like(matrix, other)
         return moved[device]
 

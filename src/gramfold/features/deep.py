@@ -8,6 +8,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
+
 from gramfold import stopwatch
 from gramfold.errors import GramfoldError
 from gramfold.features.base import MOST_DRAWN, DrawnMap, Function, constant, draw_described, fingerprint_of
@@ -81,7 +83,14 @@ class DeepMap:
         """act(Phi B_t): what the layer's step is made of."""
         with stopwatch.phase("features"):
             activation = ACTIVATIONS[self.description["activation"]]
-            return activation(rows @ _drawn(self.description["base"]["seed"], self.dim, layer)(rows))
+            return activation(rows @ self._drawn(layer)(rows))
+
+    def _drawn(self, layer: int) -> Function:
+        return _drawn(self.description["base"]["seed"], self.dim, layer)
+
+    def drawn(self, layer: int) -> Array:
+        """B_t, as a NumPy array."""
+        return self._drawn(layer)(np.empty(0))
 
     def step(self, rows: Array, layer: int) -> Array:
         """Phi_t+1 from Phi_t."""

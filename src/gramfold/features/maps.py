@@ -1,6 +1,7 @@
 """The single maps. Random ones take their numbers from a frozen stream, so they agree on every machine."""
 
 import base64
+import functools
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 from scipy.special import erf, expit
 
 from gramfold.errors import GramfoldError
-from gramfold.features.base import FeatureMap, Function, constant, whole
+from gramfold.features.base import FeatureMap, Function, Gradient, constant, whole
 from gramfold.moments import Implied
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
@@ -25,6 +26,9 @@ class Linear(FeatureMap):
     def function(self, inputs: int, seed: int, name: str) -> Function:
         return lambda rows: rows
 
+    def gradient(self, inputs: int, seed: int, name: str) -> Gradient:
+        return lambda rows, directions: directions
+
     def implied(self, inputs: int, length: float | None) -> Implied:
         return Implied() if length is None else Implied(lengths=((0, inputs, length),))
 
@@ -37,7 +41,10 @@ class Bias(FeatureMap):
         return 1
 
     def function(self, inputs: int, seed: int, name: str) -> Function:
-        return lambda rows: arrays.zeros((len(rows), 1), rows) + 1.0
+        return lambda rows: arrays.zeros((rows.shape[0], 1), rows) + 1.0
+
+    def gradient(self, inputs: int, seed: int, name: str) -> Gradient:
+        return lambda rows, directions: arrays.zeros((len(rows), inputs), rows)
 
     def implied(self, inputs: int, length: float | None) -> Implied:
         return Implied(ones=(0,))
@@ -52,6 +59,9 @@ class Normalize(FeatureMap):
 
     def function(self, inputs: int, seed: int, name: str) -> Function:
         def normalize(rows: Array) -> Array:
+            if arrays.is_traced():
+                squares = arrays.row_squares(rows)
+                return rows * ((inputs / (squares + (squares == 0))) ** 0.5)[:, None]
             if not len(rows):
                 return rows
             squares = arrays.row_squares(rows)
@@ -100,9 +110,12 @@ class Projection(FeatureMap):
     def drawn(self, inputs: int) -> int:
         return inputs * self.dim
 
+    def matrix(self, inputs: int, seed: int, name: str) -> np.ndarray:
+        """A."""
+        return seeds.frozen(seed, f"{name}/projection").standard_normal((inputs, self.dim)) / math.sqrt(inputs)
+
     def function(self, inputs: int, seed: int, name: str) -> Function:
-        matrix = seeds.frozen(seed, f"{name}/projection").standard_normal((inputs, self.dim)) / math.sqrt(inputs)
-        on, activation = constant(matrix), ACTIVATIONS[self.activation]
+        on, activation = constant(self.matrix(inputs, seed, name)), ACTIVATIONS[self.activation]
         return lambda rows: activation(rows @ on(rows))
 
     def implied(self, inputs: int, length: float | None) -> Implied:
@@ -127,10 +140,13 @@ class Fourier(FeatureMap):
     def drawn(self, inputs: int) -> int:
         return inputs * self.dim
 
+    def waves(self, inputs: int, seed: int, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Omega and b, as NumPy arrays."""
+        frequencies, phases = _frequencies(inputs, self.dim, self.scale, seed, name)
+        return frequencies(np.empty(0)), phases(np.empty(0))
+
     def function(self, inputs: int, seed: int, name: str) -> Function:
-        stream = seeds.frozen(seed, f"{name}/fourier")
-        frequencies = constant(stream.standard_normal((inputs, self.dim)) * (self.scale / math.sqrt(inputs)))
-        phases = constant(stream.uniform(0, 2 * math.pi, self.dim))
+        frequencies, phases = _frequencies(inputs, self.dim, self.scale, seed, name)
 
         def cosine(rows: Array) -> Array:
             angles = rows @ frequencies(rows)
@@ -138,6 +154,16 @@ class Fourier(FeatureMap):
             return arrays.cos_inplace(angles)
 
         return cosine
+
+    def gradient(self, inputs: int, seed: int, name: str) -> Gradient:
+        frequencies, phases = _frequencies(inputs, self.dim, self.scale, seed, name)
+
+        def along(rows: Array, directions: Array) -> Array:
+            angles = rows @ frequencies(rows)
+            angles += phases(rows) + math.pi / 2  # the cosine's derivative
+            return (arrays.cos_inplace(angles) * directions) @ frequencies(rows).T
+
+        return along
 
     def implied(self, inputs: int, length: float | None) -> Implied:
         return Implied(lengths=((0, self.dim, float(self.dim)),))
@@ -179,18 +205,26 @@ class Nystroem(FeatureMap):
             raise GramfoldError(f"landmarks have {self.landmarks.shape[1]} numbers, the inputs {inputs}")
         return len(self.landmarks) ** 2
 
+    def _similarity(self, rows: Array, points: Array) -> Array:
+        distance = (rows**2).sum(1)[:, None] + (points**2).sum(1)[None, :] - 2 * rows @ points.T
+        return arrays.exp((-self.gamma / points.shape[1]) * (distance * (distance > 0)))
+
+    def whitening(self) -> np.ndarray:
+        """k(landmarks, landmarks)^-1/2."""
+        values, vectors = np.linalg.eigh(self._similarity(self.landmarks, self.landmarks))
+        return np.asarray((vectors * np.maximum(values, 1e-12 * values.max()) ** -0.5) @ vectors.T)
+
     def function(self, inputs: int, seed: int, name: str) -> Function:
-        landmarks = constant(self.landmarks)
+        landmarks, whiten = constant(self.landmarks), constant(self.whitening())
+        return lambda rows: self._similarity(rows, landmarks(rows)) @ whiten(rows)
 
-        def similarity(rows: Array) -> Array:
-            points = landmarks(rows)
-            distance = (rows**2).sum(1)[:, None] + (points**2).sum(1)[None, :] - 2 * rows @ points.T
-            return arrays.exp((-self.gamma / inputs) * (distance * (distance > 0)))
 
-        values, vectors = np.linalg.eigh(similarity(self.landmarks))
-        root = (vectors * np.maximum(values, 1e-12 * values.max()) ** -0.5) @ vectors.T
-        whiten = constant(root)
-        return lambda rows: similarity(rows) @ whiten(rows)
+@functools.lru_cache(maxsize=4)
+def _frequencies(inputs: int, dim: int, scale: float, seed: int, name: str) -> tuple[Function, Function]:
+    """Omega and b of a Fourier map."""
+    stream = seeds.frozen(seed, f"{name}/fourier")
+    frequencies = stream.standard_normal((inputs, dim)) * (scale / math.sqrt(inputs))
+    return constant(frequencies), constant(stream.uniform(0, 2 * math.pi, dim))
 
 
 def _check_dim(dim: int) -> None:

@@ -1,11 +1,12 @@
 """Maps one after another, maps side by side, and the short way to write both."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gramfold.errors import GramfoldError
-from gramfold.features.base import FeatureMap, Function
+from gramfold.features.base import FeatureMap, Function, Gradient
 from gramfold.features.maps import ACTIVATIONS, Bias, Fourier, Linear, Normalize, Projection
 from gramfold.moments import Implied
 from gramfold.numerics.arrays import Array, concatenate
@@ -80,6 +81,15 @@ class Concat(_Stack):
     def function(self, inputs: int, seed: int, name: str) -> Function:
         steps = [part.function(inputs, seed, f"{name}/{i}") for i, part in enumerate(self.parts)]
         return lambda rows: concatenate([step(rows) for step in steps], axis=1)
+
+    def gradient(self, inputs: int, seed: int, name: str) -> Gradient:
+        steps = [part.gradient(inputs, seed, f"{name}/{i}") for i, part in enumerate(self.parts)]
+        ends = list(itertools.accumulate((part.width(inputs) for part in self.parts), initial=0))
+
+        def along(rows: Array, directions: Array) -> Array:
+            return sum(step(rows, directions[:, a:b]) for step, a, b in zip(steps, ends, ends[1:], strict=False))
+
+        return along
 
     def implied(self, inputs: int, length: float | None) -> Implied:
         implied, at = Implied(), 0

@@ -1,5 +1,6 @@
 """A client: a name and a way to load its data, which is loaded only when needed."""
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -9,6 +10,7 @@ import numpy as np
 from gramfold.errors import GramfoldError
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, is_sparse, to_numpy
+from gramfold.origin import Origin
 
 
 class _Pair(NamedTuple):
@@ -45,6 +47,15 @@ class Samples(_Pair):
         for part in self.parts():
             yield from (part.data, part.indices, part.indptr) if is_sparse(part) else (to_numpy(part),)
 
+    def digest(self) -> str:
+        """The SHA-256 of all numbers, with their types and shapes: equal for equal samples."""
+        digest = hashlib.sha256()
+        for part in self.buffers():
+            array = np.ascontiguousarray(part)
+            digest.update(f"{array.dtype}{array.shape}".encode())
+            digest.update(array.data.cast("B") if array.size else b"")
+        return digest.hexdigest()
+
     def take(self, rows: np.ndarray) -> Self:
         """Some of the samples."""
         return type(self)(*(part[rows] for part in self.parts()))
@@ -77,6 +88,8 @@ class Task:
     """Training samples in all, where that is known beforehand."""
     shape: tuple[int, ...] = ()
     """A sample's shape where it is more than a row of numbers: height, width and channels of an image."""
+    origin: Origin | None = None
+    """What makes rows of numbers of raw samples, the same at all clients; None where nobody says."""
 
     def encode(self, name: str, y: Array) -> np.ndarray:
         """Targets as methods see them: class codes, or rows of values. `name` is whose they are."""

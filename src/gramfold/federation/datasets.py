@@ -9,8 +9,9 @@ from gramfold.errors import GramfoldError
 from gramfold.federation.npz import read_arrays
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
+from gramfold.origin import Origin
 
-KEYS = ("features", "images", "labels", "train", "client", "classes")
+KEYS = ("features", "images", "labels", "train", "client", "classes", "origin")
 """What is read of an .npz file; it may hold more."""
 
 
@@ -28,6 +29,8 @@ class Dataset:
     client: np.ndarray | None = None
     whole: bool = True
     """False for one site's share, which may hold a single class."""
+    origin: Origin | None = None
+    """What made the inputs of raw samples, where that is known."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", check.samples(self.inputs, self.name))
@@ -67,7 +70,8 @@ def load_npz(path: str | Path, whole: bool = True) -> Dataset:
     """An .npz file: `features` (n x d) or `images` (n x H x W x 3, or n x H x W for grey ones; bytes, or floats in [0, 1]),
     `labels` (n), and optionally `train` (n, bool), `client` (n, names) and `classes` (C names, labels then being 0..C-1).
 
-    With whole=False it is one site's share of the data, which may hold a single class and no test samples."""
+    With whole=False it is one site's share of the data, which may hold a single class and no test samples. A file of `gramfold
+    extract` also says which backbone its features come from (`origin`)."""
     path = Path(path)
     if not path.is_file():
         raise GramfoldError(f"no such data file: {path}")
@@ -104,7 +108,8 @@ def load_npz(path: str | Path, whole: bool = True) -> Dataset:
             raise GramfoldError(f"{name}: `train` is the same for all samples; leave it out to split each client's data")
     client = content.get("client")
     owners = None if client is None else check.names(client, len(inputs), "client", name)
-    return Dataset(name, inputs, codes, labels, train, owners, whole)
+    origin = Origin.from_json(str(content["origin"])) if "origin" in content else None
+    return Dataset(name, inputs, codes, labels, train, owners, whole, origin)
 
 
 def load_dataset(name: str) -> Dataset:

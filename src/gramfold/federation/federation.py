@@ -138,9 +138,10 @@ class Federation:
         held_out = 0 if train is not None else held_out_size(sizes[kept], test)
         inputs = int(np.prod(dataset.inputs.shape[1:]))
         shape = dataset.inputs.shape[1:] if dataset.inputs.ndim > 2 else ()
-        task = Task(inputs, dataset.labels, dataset.outputs, seed, int((sizes[kept] - held_out).sum()), shape)
+        task = Task(inputs, dataset.labels, dataset.outputs, seed, int((sizes[kept] - held_out).sum()), shape, dataset.origin)
+        origin = {} if dataset.origin is None else {"origin": str(dataset.origin)}
         description = {
-            "data": {"name": dataset.name, "samples": len(codes), "inputs": inputs, "outputs": dataset.outputs},
+            "data": {"name": dataset.name, "samples": len(codes), "inputs": inputs, "outputs": dataset.outputs, **origin},
             "partition": {"kind": str(how), "clients": len(kept), "dropped": len(names) - len(kept), "min_size": min_size},
         }
         cut = partial(cls.from_dataset, dataset, clients, partition, test, min_size=min_size, small=small)

@@ -1,6 +1,7 @@
 """Arrays of an .npz file: only those that are asked for, and only after their headers have been read."""
 
 import math
+import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from gramfold.errors import MALFORMED, GramfoldError
 
 LARGE = 2**30
 """Bytes that a file may unfold to, however small it is."""
+SLACK = 64
+"""Bytes between two entries: some writers put sizes there. No array is as short."""
 MOST_UNFOLDED = 100
 """How many times its size a larger file may unfold to: rows that are nearly all zeros do so, a trap does so a thousand times."""
 
@@ -27,6 +30,7 @@ def read_arrays(path: Path, wanted: Sequence[str]) -> dict[str, np.ndarray]:
             for entry in archive.infolist():
                 with archive.open(entry):  # both of its names are compared: one that was damaged is not overlooked
                     entries[entry.filename.removesuffix(".npy")] = entry
+            _require_no_gaps(archive, path)
             found = [key for key in wanted if key in entries]
             size = sum(entries[key].file_size for key in found)
             if size > max(LARGE, MOST_UNFOLDED * path.stat().st_size):
@@ -40,8 +44,23 @@ def read_arrays(path: Path, wanted: Sequence[str]) -> dict[str, np.ndarray]:
                     if file.read(1):
                         raise ValueError(f"`{key}` is longer than it says")
             return content
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, *MALFORMED) as error:
+    except (OSError, EOFError, struct.error, zipfile.BadZipFile, zlib.error, *MALFORMED) as error:
         raise GramfoldError(f"{path} is not a readable .npz file: {error}") from None
+
+
+def _require_no_gaps(archive: zipfile.ZipFile, path: Path) -> None:
+    """Raise where the list of entries leaves room for one that it does not name: damage can hide an entry as the comment of
+    another."""
+    end = 0
+    with path.open("rb") as file:
+        for entry in sorted(archive.infolist(), key=lambda entry: entry.header_offset):
+            if entry.header_offset - end > SLACK:
+                break
+            file.seek(entry.header_offset)
+            name, extra = struct.unpack("<26x2H", file.read(30))
+            end = entry.header_offset + 30 + name + extra + entry.compress_size
+    if archive.start_dir - end > SLACK:
+        raise ValueError("its list of arrays leaves some out")
 
 
 def _check_header(file: IO[bytes], size: int, what: str) -> None:

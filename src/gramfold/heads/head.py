@@ -4,7 +4,7 @@ import importlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,6 +18,7 @@ from gramfold.heads.errors import Errors
 from gramfold.numerics import arrays
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
+from gramfold.origin import Origin
 from gramfold.solve.discriminant import Discriminant
 from gramfold.wire import Packet
 
@@ -73,6 +74,8 @@ class Head:
     method: str = ""
     chosen: Mapping[str, Any] = field(default_factory=dict)
     temperature: float = 1.0
+    origin: Origin | None = None
+    """What makes this head's inputs of raw samples; None: whoever gives them knows."""
     errors: Errors | None = None
     """How far a regressor was off its samples when they were left out."""
 
@@ -188,7 +191,7 @@ class Head:
             "head": self.kind, "streams": streams, "refinement": len(self.refinement), "evidence": evidence,
             "labels": None if self.labels is None else list(self.labels),
             "probabilistic": self.probabilistic, "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
-            "temperature": self.temperature,
+            "temperature": self.temperature, **self._origin_meta(),
         }  # fmt: skip
         return Packet(parts, meta)
 
@@ -215,15 +218,20 @@ class Head:
         evidence = None
         if meta["evidence"] is not None:
             discriminant = Discriminant(*(packet[f"discriminant.{key}"] for key in ("mean", "axes", "centroids")))
-            evidence = Evidence(discriminant, **meta["evidence"])
+            weights = {name: _number(value) for name, value in meta["evidence"].items()}
+            evidence = Evidence(discriminant, **weights)
         first = len(streams) - meta["refinement"]
         if not 0 <= first <= len(streams):
             raise ValueError(f"{meta['refinement']} of {len(streams)} streams are a refinement")
         return cls(
             streams[:first], labels, evidence, streams[first:], packet.arrays.get("offset"), meta["probabilistic"],
-            meta["method"], meta["chosen"], float(meta.get("temperature", 1.0)),
+            meta["method"], meta["chosen"], float(meta.get("temperature", 1.0)), origin_of(meta),
             Errors(packet["errors.left_out"], packet["errors.spread"]) if "errors.spread" in packet.arrays else None,
         )  # fmt: skip
+
+    def _origin_meta(self) -> dict[str, Any]:
+        """What a file says about the origin: nothing, where it is unknown."""
+        return {} if self.origin is None else {"origin": json.loads(self.origin.to_json())}
 
     def _check(self) -> None:
         """Raise unless the parts of a head that came from elsewhere fit together."""
@@ -259,6 +267,10 @@ class Head:
         if not (isinstance(self.method, str) and isinstance(self.chosen, Mapping) and isinstance(self.probabilistic, bool)):
             raise GramfoldError("not a gramfold head: its description is not of the right types")
 
+    def with_origin(self, origin: Origin | None) -> "Head":
+        """The same head, which knows what makes its inputs."""
+        return self if origin is None else replace(self, origin=origin)
+
     def to_torch(self) -> "nn.Module":
         """A module with the same scores for tensors; its weights are buffers, so that it moves and is saved like any other."""
         arrays.require_torch()
@@ -268,6 +280,11 @@ class Head:
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as safetensors."""
         wire.write_atomically(Path(path), self.pack().to_bytes())
+
+
+def origin_of(meta: Mapping[str, Any]) -> Origin | None:
+    """The origin that a file names, if any."""
+    return None if meta.get("origin") is None else Origin.from_dict(meta["origin"])
 
 
 def list_of(value: Any) -> list[Any]:
@@ -315,6 +332,12 @@ def load_head(path: str | PathLike[str]) -> Head:
     kind = Head if module == __name__ else importlib.import_module(module).TorchHead
     head: Head = kind.unpack(packet)
     return head
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is no number")
+    return float(value)
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

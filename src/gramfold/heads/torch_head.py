@@ -10,7 +10,7 @@ import numpy as np
 from gramfold import networks
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.heads import Head, Stream
-from gramfold.heads.head import list_of
+from gramfold.heads.head import list_of, origin_of
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
@@ -63,7 +63,7 @@ class TorchHead(Head):
         meta = {
             "head": self.kind, "network": {**self.network, "pretrained": None},
             "labels": None if self.labels is None else list(self.labels),
-            "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
+            "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))), **self._origin_meta(),
         }  # fmt: skip
         return Packet(parts, meta)
 
@@ -71,7 +71,10 @@ class TorchHead(Head):
     def assemble(cls, packet: Packet) -> "TorchHead":
         meta = packet.meta
         labels = None if meta["labels"] is None else tuple(list_of(meta["labels"]))
-        return cls(labels=labels, method=meta["method"], chosen=meta["chosen"], network=meta["network"], state=packet.arrays)
+        return cls(
+            labels=labels, method=meta["method"], chosen=meta["chosen"], origin=origin_of(meta), network=meta["network"],
+            state=packet.arrays,
+        )  # fmt: skip
 
     @classmethod
     def unpack(cls, packet: Packet) -> "TorchHead":
@@ -82,7 +85,11 @@ class TorchHead(Head):
             described = dict(head.network)
             if described.get("pretrained"):
                 raise GramfoldError("a head's file must hold all of its weights, and this one names another file")
-            if not (all(type(side) is int and side > 0 for side in head.shape) and type(described["seed"]) is int):
+            if not (
+                all(type(side) is int and side > 0 for side in head.shape)
+                and type(described["seed"]) is int
+                and described["seed"] >= 0
+            ):
                 raise ValueError("its network's shape or seed is no whole number")
             wanted = networks.shapes(described, len(packet.arrays))
             classes = described["classes"] if head.labels is None else len(head.labels)

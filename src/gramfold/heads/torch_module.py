@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from gramfold.heads import Head
+from gramfold.numerics.arrays import is_traced
 from gramfold.wire import Packet
 
 
@@ -18,10 +19,11 @@ class HeadModule(nn.Module):
         self._kind, self._meta = type(head), packet.meta
         self._places = {name: name.replace(".", "_") for name in packet.arrays}
         for name, place in self._places.items():
-            self.register_buffer(place, torch.as_tensor(packet[name]).clone())
+            self.register_buffer(place, torch.as_tensor(packet[name]).clone(memory_format=torch.contiguous_format))
 
     def forward(self, samples: Tensor) -> Tensor:
         parts = {name: getattr(self, place) for name, place in self._places.items()}
         head = self._kind.assemble(Packet(parts, self._meta))
-        scores: Any = head.forward(head.rows(samples))  # numbers are not looked through: that would wait for the device
+        rows = samples if is_traced() else head.rows(samples)
+        scores: Any = head.forward(rows)  # numbers are not looked through: that would wait for the device
         return scores  # type: ignore[no-any-return]

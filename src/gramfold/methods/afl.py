@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gramfold.heads import Head
-from gramfold.methods.analytic import Analytic, Begin, Shared, shared_temperature, solve_pooled
+from gramfold.methods.analytic import Analytic, Begin, Shared
 from gramfold.methods.protocol import ClientData
+from gramfold.methods.spaces import shared_temperature, solve_pooled
 from gramfold.moments import Moments
 from gramfold.solve.leave_one_out import mean_leverage
 
@@ -29,9 +30,10 @@ class AFL(Analytic):
     beta: float | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.check_penalties("beta")
 
-    def aggregate(self, total: Moments, broadcast: Begin) -> Shared:
+    def solve(self, total: Moments, broadcast: Begin) -> Shared:
         beta, factor = solve_pooled(total, self.beta)
         weights, leverage = factor.solve(total.cross), mean_leverage(factor, beta, total.weight)
         return Shared(broadcast.space, weights, {"beta": beta}, leverage, shared_temperature(total, weights, beta, leverage))

@@ -1,134 +1,21 @@
-"""Base of the analytic methods: a frozen feature map, and one round in which moments are folded."""
+"""Base of the analytic methods: a feature map, frozen or learned first, and one round in which moments are folded."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
-
-from gramfold import features
-from gramfold.errors import GramfoldError
-from gramfold.features import DrawnMap, FeatureMap, Map
-from gramfold.federation import Samples, Task
-from gramfold.heads import Head, Stream
+from gramfold.features import FeatureMap, Map
+from gramfold.federation import Task
+from gramfold.heads import Head
+from gramfold.methods.parts import learning
+from gramfold.methods.parts.learning import Learning, Plan
 from gramfold.methods.protocol import ClientData, Method
-from gramfold.moments import Labels, Moments, check_consistent, check_implied, require_same_space
-from gramfold.numerics import arrays
+from gramfold.methods.spaces import MapLike, Space, draw_map
+from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
-from gramfold.solve.gcv import choose_penalty
-from gramfold.solve.ridge import Factor, factorise
-from gramfold.solve.temperature import temperature_of_moments
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
-
-MapLike = str | FeatureMap
-
-
-def draw_map(spec: MapLike, task: Task, stream: str = "features") -> DrawnMap:
-    """The map for a task. Streams with different names draw different numbers from one seed."""
-    parsed = features.parse(spec) if isinstance(spec, str) else spec
-    return features.draw(parsed, task.inputs, task.seed, stream)
-
-
-@dataclass(frozen=True)
-class Space(Record, kind="space"):
-    """What all clients agree on: the features, and the classes (None: regression)."""
-
-    map: Map
-    labels: Labels | None
-    outputs: int | None = None
-    """Classes, or continuous targets; None: not known."""
-
-    @classmethod
-    def of(cls, map: Map, task: Task) -> "Space":
-        return cls(map, task.labels, task.outputs)
-
-    @property
-    def classification(self) -> bool:
-        return self.labels is not None
-
-    def targets(self, train: Samples, like: Array) -> Array:
-        """The targets as rows: one-hot for classes."""
-        if self.labels is None:
-            return arrays.float64(arrays.like(train.targets, like))
-        return arrays.one_hot(train.targets, len(self.labels), like)
-
-    def fold(self, client: ClientData) -> Moments:
-        """The moments of a client's samples, block by block."""
-        train, total = counting(client), None
-        for block in arrays.blocks(train.n, self.map.dim):
-            rows, weights = self.map(train.inputs[block]), None if train.weights is None else train.weights[block]
-            part = Moments.from_features(
-                rows, train.targets[block], self.labels, self.map.fingerprint, weights=weights, copy=False
-            )  # fmt: skip
-            total = part if total is None else total.__iadd__(part)
-        assert total is not None
-        return total.settle()
-
-    def check_packet(self, packet: Packet) -> None:
-        """Raise unless a packet claims to be moments in this space. Nothing is made of it: it may claim any size."""
-        claimed = packet.meta
-        if claimed.get("kind") != Moments.kind:
-            raise GramfoldError(f"expected moments, got {claimed.get('kind')}")
-        squares, labels = packet.arrays.get("squares"), claimed.get("labels")
-        outputs = squares.shape[0] if squares is not None and squares.ndim == 1 else 0
-        listed = tuple(labels) if isinstance(labels, list) else labels
-        require_same_space(self._moments(outputs), (claimed.get("dim"), outputs, listed, claimed.get("fingerprint")))
-
-    def check(self, upload: Any) -> None:
-        """Raise unless an upload is moments in this space, and those of some samples under this map."""
-        if not isinstance(upload, Moments):
-            raise GramfoldError(f"expected moments, got {upload.kind}")
-        require_same_space(self._moments(upload.outputs), upload.space)
-        check_consistent(upload)
-        check_implied(upload, self.map.implied)
-
-    def _moments(self, found: int) -> tuple[Any, ...]:
-        """The space of moments here; with as many outputs as were found, where the number is not known."""
-        known = len(self.labels) if self.labels is not None else self.outputs
-        return self.map.dim, found if known is None else known, self.labels, self.map.fingerprint
-
-    def head(
-        self, weights: Array, method: str, chosen: Mapping[str, Any] | None = None, temperature: float | None = None
-    ) -> Head:
-        """A linear head on the features; with a temperature it gives probabilities."""
-        return Head(
-            [Stream(self.map, weights)], self.labels, method=method, chosen=chosen or {}, **with_temperature(temperature)
-        )  # fmt: skip
-
-
-def with_temperature(temperature: float | None) -> dict[str, Any]:
-    """The arguments of a head with that temperature; None: its scores are not probabilities."""
-    return {} if temperature is None else {"probabilistic": True, "temperature": temperature}
-
-
-def counting(client: ClientData) -> Samples:
-    """The samples of a client that count: one with a weight of zero is one that is not there."""
-    train = client.train
-    if train.weights is not None and not train.weights.all():
-        train = train.take(np.flatnonzero(train.weights))
-    if not train.n:
-        raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
-    return train
-
-
-def root_weights(train: Samples, like: Array) -> Array | None:
-    """The square roots of the samples' weights as a column, None where there are none: times these, rows and targets enter a
-    least-squares problem with their weights."""
-    return None if train.weights is None else arrays.like(np.sqrt(train.weights)[:, None], like)
-
-
-def scaled(rows: Array, roots: Array | None) -> Array:
-    return rows if roots is None else rows * roots
-
-
-def left_out_by_mean(targets: Array, scores: Array, leverage: float, weights: Array | float = 1.0) -> Array:
-    """Approximate leave-one-out scores, from the mean leverage h of a sample of weight one.
-
-    A residual grows by 1 / (1 - h) = 1 + h / (1 - h), and with a weight w (n x 1) by 1 + w h / (1 - h): the second term is the
-    sample's leverage against the others alone, which is proportional to its weight.
-    """
-    return targets - (targets - scores) * (1.0 + leverage / max(1.0 - leverage, 1e-3) * weights)
 
 
 @dataclass(frozen=True)
@@ -151,24 +38,64 @@ class Shared(Record, kind="shared"):
 
 @dataclass(frozen=True)
 class Analytic(Method):
-    """One round: every client sends the moments of its mapped features."""
+    """One round: every client sends the moments of its mapped features. Where the map is to be learned (`...@learned`), the
+    rounds of the learning come first."""
 
     weighted: ClassVar[bool] = True
 
     features: MapLike = "bias+linear"
 
-    def begin(self, task: Task) -> Record:
-        return Begin(Space.of(draw_map(self.features, task), task))
+    def __post_init__(self) -> None:
+        _ = self._plan
+
+    @property
+    def _plan(self) -> Plan | None:
+        return Plan.of(self.features)
+
+    @property
+    def rounds(self) -> int:
+        return 1 + (self._plan.rounds if self._plan is not None else 0)
+
+    def begin(self, task: Task) -> Any:
+        if self._plan is None:
+            return self.start(Space.of(draw_map(self.features, task), task), task)
+        begun = self.start(Space.of(draw_map("bias+linear", task), task), task)
+        return learning.begin(self._plan, task, begun)
+
+    def start(self, space: Space, task: Task) -> Record:
+        """What clients are sent before the round of the moments in a space."""
+        return Begin(space)
+
+    def learned(self, start: Any, map: Map) -> Record:
+        """The same with the map that was learned."""
+        started: Record = replace(start, space=replace(start.space, map=map))
+        return started
 
     def local(self, client: ClientData, broadcast: Any) -> Moments:
+        if isinstance(broadcast, Learning):
+            return learning.local(client, broadcast)
+        return self.upload(client, broadcast)
+
+    def upload(self, client: ClientData, broadcast: Any) -> Moments:
+        """The moments of a client's samples."""
         space: Space = broadcast.space
         return space.fold(client)
 
+    def aggregate(self, total: Moments, broadcast: Any) -> Any:
+        if not isinstance(broadcast, Learning):
+            return self.solve(total, broadcast)
+        after = learning.step(total, broadcast)
+        return after if isinstance(after, Learning) else self.learned(broadcast.start, after)
+
+    @abstractmethod
+    def solve(self, total: Moments, broadcast: Any) -> Record:
+        """What clients are sent after the round of the moments, from their sum."""
+
     def check_packet(self, packet: Packet, broadcast: Any) -> None:
-        broadcast.space.check_packet(packet)
+        _asked(broadcast).check_packet(packet)
 
     def check(self, upload: Any, broadcast: Any) -> None:
-        broadcast.space.check(upload)
+        _asked(broadcast).check(upload)
 
     def global_head(self, broadcast: Any) -> Head | None:
         if not hasattr(broadcast, "weights"):
@@ -181,15 +108,7 @@ class Analytic(Method):
         return {key: value.describe() if isinstance(value, FeatureMap) else value for key, value in given.items()}
 
 
-def shared_temperature(total: Moments, weights: Array, penalty: float, leverage: float) -> float | None:
-    """The temperature of a pooled ridge, from its moments; None for regression."""
-    if total.labels is None:
-        return None
-    return temperature_of_moments(weights, total.cross, penalty, total.counts, leverage)
-
-
-def solve_pooled(total: Moments, penalty: float | None) -> tuple[float, Factor]:
-    """The penalty (by GCV where None) and the factorised system gram + penalty I of folded moments."""
-    if penalty is None:
-        penalty = choose_penalty(total.lower_gram, total.cross, float(total.squares.sum()), total.weight)
-    return penalty, factorise(total.lower_gram, penalty)
+def _asked(broadcast: Any) -> Space:
+    """The space of the moments that a broadcast asks for."""
+    space: Space = broadcast.asked if isinstance(broadcast, Learning) else broadcast.space
+    return space

@@ -7,14 +7,18 @@ head     phi(x) P + lam psi(x) R_k
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from gramfold.features import Map
 from gramfold.federation import Task
 from gramfold.heads import Head, Stream
-from gramfold.methods.analytic import (
-    Analytic,
+from gramfold.methods.analytic import Analytic
+from gramfold.methods.parts.learning import comparable_as
+from gramfold.methods.parts.refinement import left_out_blends
+from gramfold.methods.parts.selection import choose_candidate
+from gramfold.methods.protocol import ClientData
+from gramfold.methods.spaces import (
     MapLike,
     Space,
     counting,
@@ -26,9 +30,6 @@ from gramfold.methods.analytic import (
     solve_pooled,
     with_temperature,
 )
-from gramfold.methods.parts.refinement import left_out_blends
-from gramfold.methods.parts.selection import choose_candidate
-from gramfold.methods.protocol import ClientData
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
 from gramfold.solve.dual import ridge_from_rows, ridge_with_left_out
@@ -76,14 +77,18 @@ class APFL(Analytic):
     lam: float | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.check_penalties("beta", "gamma", "lam")
 
-    def begin(self, task: Task) -> Streams:
-        phi = draw_map(self.features, task)
-        psi = phi if self.refinement == self.features else draw_map(self.refinement, task, "refinement")
-        return Streams(Space.of(phi, task), psi)
+    def start(self, space: Space, task: Task) -> Streams:
+        same = self.refinement == self.features
+        return Streams(space, space.map if same else draw_map(self.refinement, task, "refinement"))
 
-    def aggregate(self, total: Moments, broadcast: Streams) -> Primary:
+    def learned(self, start: Streams, map: Map) -> Streams:
+        psi = map if self.refinement == self.features else comparable_as(map, start.refinement)
+        return Streams(replace(start.space, map=map), psi)
+
+    def solve(self, total: Moments, broadcast: Streams) -> Primary:
         beta, factor = solve_pooled(total, self.beta)
         weights, leverage = factor.solve(total.cross), mean_leverage(factor, beta, total.weight)
         temperature = shared_temperature(total, weights, beta, leverage)

@@ -24,9 +24,9 @@ from gramfold.errors import GramfoldError
 from gramfold.features import ACTIVATIONS, DeepMap, Map
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.analytic import MapLike, Space, counting, draw_map, solve_pooled
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved, without_estimates
 from gramfold.methods.protocol import ClientData, Method
+from gramfold.methods.spaces import MapLike, Space, counting, draw_map, solve_pooled
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
@@ -132,7 +132,7 @@ class DeepAFL(Method):
         _, factor = solve_pooled(total, self.beta)
         return replace(broadcast, space=replace(space, map=deep.with_outer(factor.solve(total.cross))))
 
-    def reply(self, upload: Moments, broadcast: Deep) -> Deep:
+    def reply(self, upload: Moments | None, broadcast: Deep) -> Deep:
         return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))
 
     def personalize(self, client: ClientData, broadcast: Deep) -> Head:

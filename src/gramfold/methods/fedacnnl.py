@@ -18,9 +18,9 @@ from gramfold.convolution import layers
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.analytic import Space, solve_pooled
 from gramfold.methods.layerwise import DEFAULT, first_network, fold_patches, network_of, with_next_layer
 from gramfold.methods.protocol import ClientData, Method
+from gramfold.methods.spaces import Space, solve_pooled
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet

@@ -14,20 +14,11 @@ from typing import Any, ClassVar
 
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head
-from gramfold.methods.analytic import (
-    Analytic,
-    Begin,
-    Space,
-    counting,
-    left_out_by_mean,
-    root_weights,
-    scaled,
-    shared_temperature,
-    solve_pooled,
-)
+from gramfold.methods.analytic import Analytic, Begin
 from gramfold.methods.parts.blend import Blend
 from gramfold.methods.parts.selection import choose_candidate
 from gramfold.methods.protocol import ClientData
+from gramfold.methods.spaces import Space, counting, left_out_by_mean, root_weights, scaled, shared_temperature, solve_pooled
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
 from gramfold.solve.leave_one_out import mean_leverage
@@ -75,20 +66,21 @@ class FedHiP(Analytic):
     def __post_init__(self) -> None:
         if self.at not in ("client", "server"):
             raise GramfoldError(f"FedHiP personalises at 'client' or 'server', not {self.at!r}")
+        super().__post_init__()
         self.check_penalties("alpha", "gamma")
 
     @property
     def keeps_uploads(self) -> bool:
         return self.at == "server"
 
-    def aggregate(self, total: Moments, broadcast: Begin) -> Pooled:
+    def solve(self, total: Moments, broadcast: Begin) -> Pooled:
         gamma, factor = solve_pooled(total, self.gamma)
         weights = factor.solve(total.cross)
         temperature = shared_temperature(total, weights, gamma, mean_leverage(factor, gamma, total.weight))
         return Pooled(broadcast.space, weights, factor, {"gamma": gamma}, temperature)
 
-    def reply(self, upload: Moments, broadcast: Pooled) -> Record:
-        if self.at == "client":
+    def reply(self, upload: Moments | None, broadcast: Pooled) -> Record:
+        if self.at == "client" or upload is None:
             return broadcast
         rows, targets = upload.factor()
         blend = Blend(broadcast.factor, broadcast.weights, rows, targets)

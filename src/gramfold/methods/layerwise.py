@@ -7,7 +7,7 @@ import numpy as np
 from gramfold.convolution import ConvolutionMap, Layer, parse, solve_layer
 from gramfold.errors import GramfoldError
 from gramfold.federation import Samples, Task
-from gramfold.methods.analytic import Space
+from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
 

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from gramfold.errors import GramfoldError
 from gramfold.heads import Head
-from gramfold.methods.analytic import Analytic, Begin, counting, root_weights, scaled
+from gramfold.methods.analytic import Analytic, Begin
 from gramfold.methods.parts.selection import Candidate, choose_candidate, penalty_grid
 from gramfold.methods.protocol import ClientData
+from gramfold.methods.spaces import counting, root_weights, scaled
 from gramfold.numerics.arrays import Array
+from gramfold.numerics.magnitude import require_products
 from gramfold.solve.dual import ridge_from_rows, ridge_with_left_out
 from gramfold.solve.leave_one_out import Kernel
 from gramfold.solve.temperature import fit_temperature
@@ -29,13 +32,16 @@ class Local(Analytic):
     beta: float | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.check_penalties("beta")
+        if self._plan is not None:
+            raise GramfoldError("local learns nothing together; use a map without @learned")
 
     @property
     def rounds(self) -> int:
         return 0
 
-    def aggregate(self, total: Any, broadcast: Begin) -> Begin:
+    def solve(self, total: Any, broadcast: Begin) -> Begin:
         return broadcast
 
     def personalize(self, client: ClientData, broadcast: Begin) -> Head:
@@ -43,6 +49,7 @@ class Local(Analytic):
         train = counting(client)
         rows = space.map(train.inputs)
         targets, roots = space.targets(train, rows), root_weights(train, rows)
+        require_products(features=rows, targets=targets)
         rows = scaled(rows, roots)
         if self.beta is None:
             found, scores = choose_candidate(

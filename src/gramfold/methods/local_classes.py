@@ -11,8 +11,9 @@ import numpy as np
 
 from gramfold.heads import Head
 from gramfold.methods.afl import AFL
-from gramfold.methods.analytic import Shared, counting, left_out_by_mean, root_weights
+from gramfold.methods.analytic import Shared
 from gramfold.methods.protocol import ClientData
+from gramfold.methods.spaces import counting, left_out_by_mean, root_weights
 from gramfold.numerics.arrays import to_numpy
 from gramfold.solve.temperature import fit_temperature
 

@@ -14,16 +14,19 @@
 A client's model does not depend on how the others' data is split among them: it uses only their sums.
 """
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from gramfold.features import Bias, Chain, Concat, FeatureMap, Fourier, Linear, Map, Normalize
+from gramfold.errors import GramfoldError
+from gramfold.features import Map
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.analytic import Analytic, MapLike, Space, counting, draw_map
+from gramfold.methods.analytic import Analytic
+from gramfold.methods.parts import learning, traffic
+from gramfold.methods.parts.learning import Plan, comparable_as, unseen
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
 from gramfold.methods.protocol import ClientData
+from gramfold.methods.spaces import MapLike, Space, counting, draw_map
 from gramfold.moments import Moments
 from gramfold.wire.record import Record
 
@@ -39,7 +42,7 @@ class Streams(Record, kind="pace/streams"):
 
     @property
     def chosen(self) -> Any:
-        return self.pooled.chosen if self.pooled is not None else {}
+        return {**learning.described(self.space.map), **(self.pooled.chosen if self.pooled is not None else {})}
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,14 @@ class PACE(Analytic):
     """Everything that is None is chosen in closed form: the Fourier dimension of `features` from the amount of data, `beta` by
     GCV, `weights` (of cosine evidence, Gaussian evidence and refinement) by each client from its left-out likelihood.
 
+    `learn`: whether the metric of the Fourier features is learned, in rounds before; None: where it pays (up to 100 inputs, or
+    from 10,000 samples on). `budget`: the most bytes that a client may send and receive, all rounds together, as a number or as
+    "20MB". `memory` bounds the server's when the dimension is chosen, in bytes.
+
     `regime` is what the server holds and sends so that clients can leave their own samples out: "sum" - only the summed moments,
-    and it sends the m x m triangle L; "moments" - each client's, and it sends an n_k x n_k triangle; "sketch" - only the sum, and
-    it sends a 128 x m sketch of L, from which leverages are approximate. `budget` bounds the server's memory when the dimension
-    is chosen, in bytes.
+    and it sends the m x m triangle L; "moments" - each client's, and it sends as many directions as it has samples; "sketch" -
+    only the sum, and it sends a 128 x m sketch of L, from which leverages are approximate; None: "sum" where the triangle has up
+    to 16 MB, else "sketch".
     """
 
     name: ClassVar[str] = "pace"
@@ -62,50 +69,70 @@ class PACE(Analytic):
     refinement: MapLike = "relu:1024"
     beta: float | None = None
     weights: tuple[float, float, float] | None = None
-    regime: str = "sum"
-    budget: int = 2**30
+    regime: str | None = None
+    learn: bool | None = None
+    budget: int | str | None = None
+    memory: int = 2**30
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.check_penalties("beta")
-        _ = self._head
+        if self.features is not None and (self.learn is not None or self.budget is not None):
+            raise GramfoldError("learn and budget choose the features; give either them or features")
+        _ = self._head, self._most_bytes
 
     @property
     def _head(self) -> PaceHead:
-        return PaceHead(self.name, self.beta, self.weights, self.regime)
+        return PaceHead(self.name, self.beta, self.weights, self.regime or "sum")
+
+    @property
+    def _most_bytes(self) -> int | None:
+        return None if self.budget is None else traffic.bytes_of(self.budget)
+
+    def settled(self, task: Task) -> "PACE":
+        """With the features and the regime that follow from the task."""
+        regime = self.regime or (None if self.budget is None else "sketch")
+        if self.features is not None:
+            spec, width = self.features, _width(self.features, task)
+        else:
+            spec = traffic.default_features(task, self.learn, self._most_bytes, self.memory, regime)
+            width = _width(spec, task)
+        return replace(self, features=spec, learn=None, budget=None, regime=regime or traffic.default_regime(width))
 
     @property
     def keeps_uploads(self) -> bool:
         return self._head.keeps_uploads
 
-    def begin(self, task: Task) -> Streams:
-        spec = self.features if self.features is not None else default_map(task, self.budget)
-        space = Space.of(draw_map(spec, task), task)
+    def begin(self, task: Task) -> Any:
+        return super().begin(task) if self.features is not None else self.settled(task).begin(task)
+
+    def start(self, space: Space, task: Task) -> Streams:
         return Streams(space, draw_map(self.refinement, task, "refinement"), task.seed)
 
-    def local(self, client: ClientData, broadcast: Streams) -> Moments:
+    def learned(self, start: Streams, map: Map) -> Streams:
+        return replace(start, space=replace(start.space, map=map), refinement=comparable_as(map, start.refinement))
+
+    def upload(self, client: ClientData, broadcast: Streams) -> Moments:
         return self._head.upload(broadcast.space.fold(client), client)
 
-    def aggregate(self, total: Moments, broadcast: Streams) -> Streams:
+    def solve(self, total: Moments, broadcast: Streams) -> Streams:
         return replace(broadcast, pooled=self._head.pool(total, broadcast.seed))
 
-    def reply(self, upload: Moments, broadcast: Streams) -> Streams:
+    def reply(self, upload: Moments | None, broadcast: Streams) -> Streams:
         return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))
 
     def personalize(self, client: ClientData, broadcast: Streams) -> Head:
         space = broadcast.space
-        rows = space.map(counting(client).inputs)
-        return self._head.personalize(client, space, broadcast.refinement, solved(broadcast.pooled), rows)
+        train = counting(client)
+        honest = unseen(client, space.map, train)
+        return self._head.personalize(
+            client, space, broadcast.refinement, solved(broadcast.pooled), space.map(train.inputs), honest
+        )
 
     def global_head(self, broadcast: Streams) -> Head:
         return self._head.shared(broadcast.space, solved(broadcast.pooled))
 
 
-def default_map(task: Task, budget: int) -> FeatureMap:
-    """[1, z, cos(z Omega + b)] of normalised inputs: a Fourier feature for every ten samples, as long as four m x m matrices (the
-    sum, its factor, and room to work) fit the budget."""
-    affordable = math.isqrt(budget // 32) - task.inputs - 1
-    wanted = (task.samples if task.samples is not None else 10 * 1024) // 10
-    dim = min(max(wanted, 64), affordable, 8192)
-    dim = 2 ** int(math.log2(dim)) if dim >= 1 else 0
-    parts: list[FeatureMap] = [Bias(), Linear()]
-    return Chain([Normalize(), Concat([*parts, Fourier(dim)] if dim else parts)])
+def _width(spec: MapLike, task: Task) -> int:
+    plan = Plan.of(spec)
+    return draw_map(spec, task).dim if plan is None else 1 + task.inputs + plan.dim

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 from gramfold.convolution import layers
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.analytic import Space
 from gramfold.methods.layerwise import DEFAULT, first_network, fold_patches, network_of, with_next_layer
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved, without_estimates
 from gramfold.methods.protocol import ClientData, Method
+from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
@@ -86,7 +86,7 @@ class PaceCNN(Method):
         space, _ = with_next_layer(broadcast.space, total, broadcast.seed, penalty=None)
         return replace(broadcast, space=space)
 
-    def reply(self, upload: Moments, broadcast: Network) -> Network:
+    def reply(self, upload: Moments | None, broadcast: Network) -> Network:
         return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))
 
     def personalize(self, client: ClientData, broadcast: Network) -> Head:

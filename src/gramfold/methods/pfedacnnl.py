@@ -17,11 +17,11 @@ from gramfold.convolution import ConvolutionMap, layers
 from gramfold.errors import GramfoldError
 from gramfold.federation import Samples, Task, stratified
 from gramfold.heads import Head
-from gramfold.methods.analytic import Space, solve_pooled
 from gramfold.methods.clustering import check_sums, class_sums, describe, group, nearest
 from gramfold.methods.layerwise import DEFAULT, first_network, fold_patches, network_of, with_next_layer
 from gramfold.methods.parts.selection import Candidate, choose, penalty_grid
 from gramfold.methods.protocol import ClientData, Method
+from gramfold.methods.spaces import Space, solve_pooled
 from gramfold.moments import Moments
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation, Samples, Task
 from gramfold.heads import Head
+from gramfold.moments import Implied
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
@@ -76,6 +77,10 @@ class Method(ABC):
         """The clients that take part in a round."""
         return names
 
+    def settled(self, task: Task) -> "Method":
+        """The same method with what follows from the task alone decided. Engines call this before anything else."""
+        return self
+
     @abstractmethod
     def begin(self, task: Task) -> Record:
         """What all clients are sent before the first round."""
@@ -92,12 +97,18 @@ class Method(ABC):
         """Raise unless the upload is valid for the broadcast; engines call this for uploads from other processes. No upload may
         depend on it that an earlier one was valid: whoever answers first may be the one who lies."""
 
+    def implied(self, broadcast: Any) -> Implied:
+        """What holds for the features behind every upload, whatever the samples; nothing, where that is not known."""
+        space = getattr(broadcast, "space", None)
+        return Implied() if space is None else space.map.implied
+
     @abstractmethod
     def aggregate(self, total: Any, broadcast: Any) -> Record:
         """What all clients are sent after a round, from the sum of the uploads."""
 
-    def reply(self, upload: Any, broadcast: Any) -> Record:
-        """What one client is sent before it personalises: the broadcast, unless the server does part of its work."""
+    def reply(self, upload: Any | None, broadcast: Any) -> Record:
+        """What one client is sent before it personalises: the broadcast, unless the server does part of its work. Asked where
+        uploads are kept; None is the upload of a client that sent none."""
         reply: Record = broadcast
         return reply
 

@@ -16,6 +16,8 @@ from gramfold.numerics.arrays import Array
 if TYPE_CHECKING:
     from gramfold.moments.value import Moments
 
+LARGEST = 1e150
+"""Of sums of products. Those of the largest features that are taken are far below."""
 SYMMETRY = 1e-9  # relative; two summation orders of one float64 gram differ by far less
 
 
@@ -37,6 +39,8 @@ def check_possible(moments: "Moments") -> None:
         raise GramfoldError(f"moments of {outputs} targets with target squares of shape {squares.shape}")
     if not all(arrays.all_finite(part) for part in (*numbers, np.array(moments.exact_n))):
         raise GramfoldError("moments must be finite; found NaN or infinity")
+    if max(arrays.extent(part) for part in numbers) > LARGEST:
+        raise GramfoldError(f"moments with numbers above {LARGEST:g} overflow when they are solved; scale the features")
     if diagonal is not None and dim and float(diagonal.min()) < 0:
         raise GramfoldError("the gram matrix has a negative diagonal entry")
     if min(moments.exact_n, moments.weight, squares.min(initial=0.0)) < 0 or products.buffered > moments.exact_n:

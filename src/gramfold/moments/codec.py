@@ -6,7 +6,7 @@ lower one and the cross-moment. Both are the same moments exactly. Columns of ta
 travel.
 
 A vector has a length that follows from the public metadata alone: the gram's lower triangle row by row, the cross-moment, the
-squares, n. So it can be summed under encryption, and noise can be added to it.
+squares, n, and by how much the weights sum to more than n. So it can be summed under encryption, and noise can be added to it.
 """
 
 from collections.abc import Mapping
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MAX_SAMPLES = 2**53
 """The last whole number that a float is sure of."""
+MAX_DIM = 2**20
+"""Features: a gram of as many would have 8 TB. Moments of no samples would have any number of them for nothing."""
 
 
 # --- as a message ---
@@ -77,6 +79,8 @@ def unpack(kind: type["Moments"], packet: Packet, exact_counts: bool) -> "Moment
     try:
         message = packet.meta
         n, dim = _number(message["n"]), _whole(message["dim"])
+        if dim > MAX_DIM:
+            raise ValueError(f"{dim} features")
         expected, rows = form(n, dim)
         labels = None if message["labels"] is None else tuple(message["labels"])
         gram, sent, squares = (np.asarray(packet[key], dtype=np.float64) for key in ("gram", "cross", "squares"))
@@ -131,7 +135,7 @@ def _squares(moments: "Moments") -> np.ndarray:
 
 
 def _whole(value: Any) -> int:
-    if not isinstance(value, int) or not 0 <= value <= MAX_SAMPLES:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_SAMPLES:
         raise ValueError(f"expected a whole number, got {value!r}")
     return value
 
@@ -147,7 +151,7 @@ def _number(value: Any) -> float:
 
 def vector(moments: "Moments") -> np.ndarray:
     cross, squares = arrays.to_numpy(moments.cross), arrays.to_numpy(moments.squares)
-    return np.concatenate([_triangle(moments), cross.reshape(-1), squares, [moments.exact_n]])
+    return np.concatenate([_triangle(moments), cross.reshape(-1), squares, [moments.exact_n, moments.extra_weight]])
 
 
 def public(moments: "Moments") -> dict[str, Any]:
@@ -160,7 +164,7 @@ def public(moments: "Moments") -> dict[str, Any]:
 
 def vector_length(public: Mapping[str, Any]) -> int:
     dim, outputs = _whole(public["dim"]), _whole(public["outputs"])
-    return wire.lower_size(dim) + dim * outputs + outputs + 1
+    return wire.lower_size(dim) + dim * outputs + outputs + 2
 
 
 def from_vector(kind: type["Moments"], vector: np.ndarray, public: Mapping[str, Any]) -> "Moments":
@@ -177,5 +181,6 @@ def from_vector(kind: type["Moments"], vector: np.ndarray, public: Mapping[str, 
     own = np.array(vector, dtype=np.float64)
     ends = np.cumsum([wire.lower_size(dim), dim * outputs, outputs])
     gram, cross, moments.squares, n = np.split(own, ends)
-    moments.exact_n, moments.products = float(n[0]), Products.of(gram, cross.reshape(dim, outputs))
+    moments.exact_n, moments.extra_weight = float(n[0]), float(n[1])
+    moments.products = Products.of(gram, cross.reshape(dim, outputs))
     return moments

@@ -28,11 +28,16 @@ def check_consistent(moments: "Moments") -> None:
     """Raise unless some n samples have these moments, which hold no noise."""
     if moments.exact_n > MOST_SAMPLES:
         raise GramfoldError(f"{moments.exact_n:g} samples at one site are not believed; the most is {MOST_SAMPLES:g}")
+    require_samples(moments)
+
+
+def require_samples(moments: "Moments", slack: float = 0.0) -> None:
+    """Raise unless there can be samples with this gram and this cross-moment. `slack` is for the squares of targets."""
     if not moments.dim:
         return
     explained = _explained_by_rows(moments) if moments.products.rows_only else _explained(moments)
     squares = arrays.to_numpy(moments.squares)
-    if not (explained <= squares * (1 + ROUNDING)).all():
+    if not (explained <= squares * (1 + ROUNDING) + slack).all():
         raise GramfoldError("the cross-moment is larger than features and targets of any samples can give")
 
 

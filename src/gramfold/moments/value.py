@@ -16,9 +16,11 @@ from gramfold import wire
 from gramfold.errors import GramfoldError
 from gramfold.moments import codec, samples
 from gramfold.moments.checks import check_exact_counts, check_possible, check_symmetric
+from gramfold.moments.forgetting import check_remainder
 from gramfold.moments.products import Products, recover_rows
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.numerics.magnitude import Magnitude
 from gramfold.wire import Packet
 
 Labels = tuple[int | str, ...]
@@ -83,11 +85,11 @@ class Moments:
         weights = None if weights is None else samples.checked_weights(weights, len(features))
         n, m = features.shape
         total = cls(m, outputs, labels=labels, fingerprint=fingerprint, like=arrays.zeros((0,), features))
+        found = Magnitude()
         for block in arrays.blocks(n, m):
             rows = arrays.float64(features[block])
             wanted = targets[block]
-            if not (arrays.all_finite(rows) and arrays.all_finite(wanted)):
-                raise GramfoldError("features and targets must be finite; found NaN or infinity")
+            found.look(features=rows, targets=wanted)
             total.exact_n += len(rows)
             squares = samples.squares(rows, wanted, outputs, None if weights is None else weights[block])
             total.squares = total.squares + squares
@@ -97,6 +99,7 @@ class Moments:
             elif len(rows) < m and copy:  # buffered rows are kept as they are, so they must be nobody else's
                 rows, wanted = arrays.copy(rows), arrays.copy(wanted)
             total.products.append(rows, wanted)
+        found.require_enough()
         return total.settle()
 
     @classmethod
@@ -218,7 +221,9 @@ class Moments:
             return self._same_space()
         arrays.add_to_diagonal(gram, (-diagonal).clip(0.0))
         extra = self.extra_weight - other.extra_weight
-        return self._same_space(n, squares.clip(0.0), Products.of(gram, self.cross - other.cross), extra)
+        rest = self._same_space(n, squares.clip(0.0), Products.of(gram, self.cross - other.cross), extra)
+        check_remainder(self, rest)
+        return rest
 
     def settle(self) -> "Moments":
         """Multiply buffered rows out in place: called once on a finished sum, reading it takes no second gram. Returns itself."""

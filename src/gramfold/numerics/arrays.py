@@ -5,6 +5,7 @@ Sums and solves are float64 throughout.
 """
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -61,6 +62,13 @@ def require_torch() -> None:
         import torch  # noqa: F401
     except ImportError:
         raise GramfoldError("networks need PyTorch: install gramfold[torch]") from None
+
+
+def is_traced() -> bool:
+    """Whether PyTorch is writing down a program instead of computing: then nothing may depend on the numbers, or on how many."""
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    exporting = getattr(compiler, "is_exporting", getattr(compiler, "is_compiling", None))  # older ones know only the latter
+    return exporting is not None and bool(exporting())
 
 
 def check_device(device: str) -> None:
@@ -177,6 +185,14 @@ def log_cosh(values: Array) -> Array:
     if is_torch(values):
         return sizes + (-2.0 * sizes).exp().log1p() - math.log(2.0)
     return sizes + np.log1p(np.exp(-2.0 * sizes)) - math.log(2.0)
+
+
+def extent(array: Array) -> float:
+    """The largest magnitude in it; NaN if there is one, 0 for an empty array."""
+    if 0 in array.shape:
+        return 0.0
+    low, high = float(array.min()), float(array.max())
+    return high if high != high else max(high, -low)
 
 
 def all_finite(array: Array) -> bool:

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from gramfold.errors import GramfoldError
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.numerics.sharded import ShardedRows
 
 SAMPLES = 4096
 """How many samples are looked at together."""
@@ -19,8 +20,10 @@ SAMPLES = 4096
 def samples(values: Any, whose: str) -> Array:
     """Features (n x d, dense or sparse) or images (n x H x W x channels), finite; n x H x W is taken for grey images.
 
-    A tensor stays one, sparse rows stay sparse (CSR), anything else becomes a NumPy array.
+    A tensor stays one, sparse rows stay sparse (CSR), rows on disk stay there; anything else becomes a NumPy array.
     """
+    if isinstance(values, ShardedRows):
+        return values
     found = shaped(values, whose)
     require_finite(found, whose)
     return found

@@ -5,9 +5,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gramfold.errors import GramfoldError
+from gramfold.origin import Origin
 from gramfold.remote import reports
+from gramfold.sources import TableStatistics
+from gramfold.sources.encoder import MOST_CATEGORIES
 
 Description = Mapping[str, Any]
+MOST_COLUMNS = 10_000
+"""Of a site's table."""
 MOST_INPUTS = 10**8
 """Numbers per sample."""
 CRITERIA: Mapping[str, Callable[[Description], Any]] = {
@@ -16,6 +21,8 @@ CRITERIA: Mapping[str, Callable[[Description], Any]] = {
     "kind of targets": lambda site: "continuous" if site["labels"] is None else "classes",
     "number of targets": lambda site: site["outputs"] if site["labels"] is None else None,
     "kind of labels": lambda site: "names" if isinstance((site["labels"] or [0])[0], str) else "numbers",
+    "columns": lambda site: _columns_of(site["table"]) if "table" in site else None,
+    "backbone": lambda site: site["origin"]["fingerprint"] if "origin" in site else None,
     "list of classes": lambda site: tuple(site["labels"]) if site["declared"] else None,
 }
 """What sites must have in common. None: that site has no say in it."""
@@ -45,6 +52,13 @@ def _check(site: Description, most_classes: int) -> None:
         raise GramfoldError("no sample shape, or no word on whether its classes are a list")
     for side in site["shape"]:
         reports.whole(side, "sample shape", 1, MOST_INPUTS)
+    if "origin" in site:
+        Origin.from_dict(site["origin"])
+    if "table" in site:
+        statistics = TableStatistics.from_dict(site["table"])
+        sizes = [len(column.counts or ()) for column in statistics.by_column.values()]
+        if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_CATEGORIES:
+            raise GramfoldError(f"a table of more than {MOST_COLUMNS} columns, or {MOST_CATEGORIES} categories in one")
     labels = site["labels"]
     if labels is None:
         return
@@ -57,6 +71,12 @@ def _check(site: Description, most_classes: int) -> None:
             reports.text(label, "label")
         else:
             reports.whole(label, "label", -(2**53), 2**53)
+
+
+def _columns_of(table: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The names of a table's columns, and whether they hold numbers or words; a column without anything in it holds neither."""
+    statistics = TableStatistics.from_dict(table).by_column
+    return tuple(sorted((name, "numbers" if column.counts is None else "words") for name, column in statistics.items()))
 
 
 def _minority(what: str, opinions: Mapping[str, Any]) -> dict[str, str]:

@@ -2,12 +2,14 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
+from typing import Any
 
 from gramfold import wire
 from gramfold.engines.driver import Driver
 from gramfold.engines.events import Event
-from gramfold.engines.folder import page, write_page
+from gramfold.engines.folder import EVENTS, page, read_page, write_page
 from gramfold.engines.result import Result
 from gramfold.engines.saved import make_folder
 from gramfold.errors import GramfoldError
@@ -16,17 +18,28 @@ from gramfold.remote.settings import Settings
 from gramfold.remote.transport import Remote
 
 LOG = logging.getLogger("gramfold.remote")
-EVENTS, ERROR = "events.jsonl", "error.txt"
+ERROR = "error.txt"
+UNFINISHED = "the last run is under way, or has ended without a word; see the server's log"
+"""What error.txt says until a run has succeeded or failed: a run that was killed has not succeeded."""
 
 
 def run_remote(exchange: Exchange, settings: Settings) -> Result:
     """Run a method over the sites of an exchange; figures, report and shared model are written to `out`."""
     out = settings.out
     make_folder(out)
-    (out / ERROR).unlink(missing_ok=True)
+    with _locked(out):
+        return _run(exchange, settings, out)
+
+
+def _locked(out: Path) -> AbstractContextManager[None]:
+    return wire.locked(out, f"another run is writing to {out}; wait for its end or choose another `out`")
+
+
+def _run(exchange: Exchange, settings: Settings, out: Path) -> Result:
+    wire.write_atomically(out / ERROR, f"{UNFINISHED}\n".encode(), public=True)
     (out / EVENTS).unlink(missing_ok=True)
     transport = Remote(exchange, settings, event_writer(out / EVENTS))
-    driver = Driver(settings.method, transport)
+    driver = Driver(transport.method, transport, keep_total=None if settings.privacy.dp is None else False)
     while not driver.finished:
         driver.step()
     result = driver.result(settings.method)
@@ -38,6 +51,7 @@ def run_remote(exchange: Exchange, settings: Settings) -> Result:
         partition={"kind": "site", "clients": len(result.clients), "dropped": 0},
         sites=transport.account(result.clients.keys()),
     ))  # fmt: skip
+    (out / ERROR).unlink(missing_ok=True)
     LOG.info("%d sites have their heads; figures in %s", len(result.clients), out / "result.json")
     return result
 
@@ -52,9 +66,21 @@ def event_writer(path: Path) -> Callable[[Event], None]:
     return write
 
 
+def outcome(out: Path) -> dict[str, Any]:
+    """The `sites` of the last run's result; raises with its words if it failed."""
+    if (out / ERROR).exists():
+        raise GramfoldError(wire.read(out / ERROR).decode(errors="replace").strip())
+    sites: Any = read_page(out).get("sites")
+    if not isinstance(sites, dict):
+        raise GramfoldError(f"{out} holds no result of a run over sites")
+    return sites
+
+
 def record_failure(out: Path, error: GramfoldError) -> str:
-    """Write the reason, as one line, to the run's folder, and return it."""
+    """Write the reason, as one line, to the run's folder, unless another run has it now; and return it."""
     reason = one_line(str(error), 2000)
-    if out.is_dir():
+    if not out.is_dir():
+        return reason
+    with suppress(GramfoldError), _locked(out):
         wire.write_atomically(out / ERROR, f"{reason}\n".encode(), public=True)
     return reason

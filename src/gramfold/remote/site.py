@@ -1,10 +1,12 @@
 """A site: its own data, and the files on its own disk. Independent of Flower; a message is a header and packets.
 
+    STATE/site.json                                whose folder it is: one site's only
     STATE/sent.jsonl                               what left the site and when, and what was refused
-    STATE/METHOD/head.safetensors                  the site's head, for `gramfold.load_head`
+    STATE/METHOD/head.safetensors                  the site's head, for `gramfold.load_head`, and its card (head.card.md, .json)
     STATE/METHOD/SESSION/memory.safetensors        the method's memory between messages
     STATE/METHOD/SESSION/received.safetensors      arrays received earlier, which are not sent again
     STATE/METHOD/SESSION/upload-ID.safetensors     the moments that the site sent
+    STATE/METHOD/SESSION/places.json               which of them a server's sum may hold
 
 Every file is written atomically. A session is one method with its parameters on one task; the site derives its name itself,
 and the location of its data comes from its own configuration only, never from a message.
@@ -26,16 +28,23 @@ import numpy as np
 
 from gramfold import wire
 from gramfold.errors import GramfoldError
-from gramfold.evaluation import score_head
-from gramfold.federation import Client, Samples, Task, load_npz
+from gramfold.evaluation import Evaluation, Scored, score_head
+from gramfold.federation import Client, Dataset, Samples, Task, load_npz
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
 from gramfold.federation.npz import read_arrays
+from gramfold.heads import Head
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
-from gramfold.remote import diary
+from gramfold.origin import Origin
+from gramfold.remote import diary, places, secure_site
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
+from gramfold.remote.policy import PROTECTIONS, Policy
+from gramfold.remote.raw import RawData
+from gramfold.remote.state import held
 from gramfold.remote.tasks import session_of, task_from_json
+from gramfold.report import make_card, write_card
+from gramfold.sources import is_raw
 from gramfold.version import __version__
 from gramfold.wire import Packet, file_name
 from gramfold.wire.record import Record
@@ -51,11 +60,13 @@ def head_file(state: str | Path, method: str) -> Path:
 
 
 class Site:
-    """Answers messages. `config` is the node's configuration: `name`, `data` or `loader`, and `state-dir`."""
+    """Answers messages. `config` is the node's configuration: `name`, `state-dir`, and `loader` or `data`: an .npz file, or a
+    folder of images or a table, with a `backbone` where they are not numbers."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.config = config
         self.name = str(config.get("name", "")).strip()
+        self._until_answered = contextlib.ExitStack()
 
     def answer(self, kind: str, read: Callable[[], Message]) -> Message:
         """The answer to a message; any error becomes one line in it, with the site's name."""
@@ -68,7 +79,9 @@ class Site:
             if header.get("gramfold") != __version__:
                 theirs = header.get("gramfold")
                 raise GramfoldError(f"the server runs gramfold {theirs}, this site {__version__}; install the same")
-            reply, parts = getattr(self, f"_{kind}")(header, packets)
+            self.policy.check_run(header)
+            with contextlib.ExitStack() as self._until_answered:
+                reply, parts = getattr(self, f"_{kind}")(header, packets)
         except Exception as error:
             reason = one_line(str(error) if isinstance(error, GramfoldError) else f"{type(error).__name__}: {error}")
             self._note_refusal(kind, reason)
@@ -80,26 +93,43 @@ class Site:
             with contextlib.suppress(GramfoldError):  # where nothing can be written, nothing was sent either
                 diary.note(str(self.config["state-dir"]), asked=kind, refused=reason)
 
+    @functools.cached_property
+    def policy(self) -> Policy:
+        return Policy.read(self.config)
+
     # --- its data ---
 
     @functools.cached_property
-    def source(self) -> ClientArrays:
-        """(X, y) or (X, y, X_test, y_test), from the data file or the loader that the configuration names."""
+    def raw(self) -> RawData | None:
+        """Its folder of images or its table, where it has one."""
+        data = str(self.config.get("data") or "")
+        return RawData(self.config) if self.config.get("backbone") or (data and is_raw(data)) else None
+
+    def source(self, task: Task | None) -> ClientArrays:
+        """(X, y) or (X, y, X_test, y_test), from the data or the loader that the configuration names."""
         data, loader = self.config.get("data"), self.config.get("loader")
         if bool(data) == bool(loader):
             raise GramfoldError("this node's configuration must give either `data` (an .npz file) or `loader` (module:function)")
-        loaded = _from_file(str(data)) if data else _from_loader(str(loader), self.config)
-        return load_source(self.name, loaded)
+        if loader:
+            return load_source(self.name, _from_loader(str(loader), self.config))
+        dataset = load_npz(str(data), whole=False) if self.raw is None else self.raw.dataset(task)
+        if task is not None and task.origin is not None:
+            task.origin.require(dataset.origin, "this site's data")
+        return load_source(self.name, _splits(dataset))
 
     def client(self, task: Task) -> Client:
-        return given_client(self.name, self.source, task, HELD_OUT)
+        return given_client(self.name, self.source(task), task, HELD_OUT)
 
     def _task(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
         """A description of its data."""
-        X, y = self.source[0], to_numpy(self.source[1])
+        if self.raw is not None and self.raw.is_table:
+            return self._described_table(self.raw), {}
+        source = self.source(None)
+        X, y = source[0], to_numpy(source[1])
         described: dict[str, Any] = {"inputs": int(np.prod(X.shape[1:])), "shape": list(X.shape[1:]) if X.ndim > 2 else []}
-        targets: np.ndarray = np.concatenate([to_numpy(part) for part in self.source[1::2]])
-        listed = _listed_classes(self.config.get("data"))
+        described |= self._origin()
+        targets: np.ndarray = np.concatenate([to_numpy(part) for part in source[1::2]])
+        listed = None if self.raw is not None else _listed_classes(self.config.get("data"))
         if listed is not None:
             described |= {"labels": listed, "outputs": len(listed)}
         elif y.ndim > 1 or (y.dtype.kind == "f" and (y != np.rint(y)).any()):
@@ -107,16 +137,50 @@ class Site:
         else:
             found = inputs.encode(inputs.labels(targets, len(targets), f"client {self.name!r}"))[1]
             described |= {"labels": list(found), "outputs": len(found)}
-        train = len(y) if len(self.source) == 4 else len(y) - int(held_out_size(np.array(len(y)), HELD_OUT))
+        train = len(y) if len(source) == 4 else len(y) - int(held_out_size(np.array(len(y)), HELD_OUT))
         return {**described, "declared": listed is not None, "samples": train}, {}
+
+    def _origin(self) -> dict[str, Any]:
+        """What made its features, where that is known."""
+        if self.raw is not None:
+            return self.raw.description()
+        found = {} if self.config.get("loader") else read_arrays(Path(str(self.config["data"])), ("origin",))
+        return {key: json.loads(Origin.from_json(str(text)).to_json()) for key, text in found.items()}
+
+    def _described_table(self, raw: RawData) -> dict[str, Any]:
+        """A table is described before it is numbers: by its columns' statistics, of which the sites' encoder is made."""
+        source, described = raw.source, raw.description()
+        if source.labels is None:
+            raise GramfoldError(f"{source.name} has no labels; name them with `label-column` in this node's configuration")
+        n = int(source.train.sum()) if source.train is not None and source.train.any() else source.n
+        if n == source.n:
+            n -= int(held_out_size(np.array(n), HELD_OUT))
+        if self.policy.require or n < self.policy.samples:
+            raise GramfoldError(
+                "a table's statistics travel in the clear, and this site's policy asks for more; give features instead of a table"
+            )
+        labels = inputs.encode(source.labels)[1]
+        if self.config.get("state-dir"):
+            diary.note(str(self.config["state-dir"]), asked="task", statistics=sorted(source.items))
+        return {
+            **described, "inputs": len(source.items), "shape": [], "labels": list(labels), "outputs": len(labels),
+            "declared": False, "samples": n,
+        }  # fmt: skip
 
     # --- its work ---
 
     def _local(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
         """Its upload; only the upload's id where the server has already counted it."""
-        work = self._work(header, packets)
+        self.policy.check_plain()
+        work = self.work(header, packets)
         train = work.client.train()
+        why = self.policy.abstains(train, task_from_json(header["task"]))
+        if why is not None:
+            diary.note(work.state, method=work.method.name, session=work.folder.name, run=work.run, abstained=why, bytes=0)
+            return {"abstains": why}, {}
         reply, parts = self._upload(header, work, train)
+        if UPLOAD in parts:
+            self.policy.check_times(reply["upload"], diary.released(work.state))
         sent = {"bytes": parts[UPLOAD].wire_bytes, "sha256": parts[UPLOAD].digest()} if UPLOAD in parts else {"bytes": 0}
         replaced = {"replaces": reply["replaces"]} if "replaces" in reply else {}
         diary.note(
@@ -125,7 +189,7 @@ class Site:
         )  # fmt: skip
         return reply, parts
 
-    def _upload(self, header: Mapping[str, Any], work: "_Work", train: Samples) -> Answer:
+    def _upload(self, header: Mapping[str, Any], work: "Work", train: Samples) -> Answer:
         name = _upload_id(self.name, work.folder.name, work.run, header["round"], train)
         counted = [entry for entry in header.get("counted", ()) if isinstance(entry, str)]
         if name in counted and work.memory_of == name:
@@ -138,38 +202,68 @@ class Site:
         packed = upload.pack()
         if work.method.rounds > 1:
             return {"upload": name}, {UPLOAD: packed}
-        replaced = work.swap_upload(name, packed, counted)
+        replaced = work.swap_upload(name, packed, counted, str(header.get("ledger", "")))
         if name in counted:
             return {"upload": name, "counted": True}, {}
         if replaced is None:
             return {"upload": name}, {UPLOAD: packed}
         return {"upload": name, "replaces": replaced[0]}, {UPLOAD: packed, REPLACED: replaced[1]}
 
+    def _secure(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
+        """A step of a secure sum."""
+        return secure_site.step(self, header, packets)
+
     def _personalize(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
         """Compute and keep its head; the server receives only its figures."""
-        work = self._work(header, packets)
+        work = self.work(header, packets)
         train, test = work.client.train(), work.client.test()
         # for unbiased estimates a method must know whether its own samples are in the sum
         contributed = bool(work.memory_of) and header.get("upload") == work.memory_of
         head = work.method.personalize(ClientData(self.name, train, dict(work.memory), contributed), work.broadcast)
-        head.save(head_file(work.state, work.method.name))
+        head = head.with_origin(work.task.origin)
+        path, scored = head_file(work.state, work.method.name), score_head(head, test)
+        head.save(path)
+        write_card(path, self._card(head, work, train, scored, header))
         shared = work.method.global_head(work.broadcast)
         return {
             "train": train.n,
-            "scored": score_head(head, test).to_dict(),
+            "scored": scored.to_dict(),
             "shared": None if shared is None else score_head(shared, test).to_dict(),
             "chosen": dict(head.chosen),
         }, {}
 
-    def _work(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "_Work":
+    def _card(self, head: Head, work: "Work", train: Samples, scored: Scored, header: Mapping[str, Any]) -> dict[str, Any]:
+        """What the site knows of its head; figures of others stay with them."""
+        found = Evaluation.of(scored, head.labels is not None)
+        figures = {"test_accuracy": found.accuracy, "test_rmse": found.rmse, "test_calibration_error": found.calibration_error}
+        sizes = {"training_samples": train.n, "test_samples": scored.n, "training_samples_of_all": work.task.samples}
+        state = {"version": work.packet.digest()[:16], "run": work.run, "seed": work.task.seed}
+        had = [words for key, words in PROTECTIONS.items() if header.get(key)]
+        return make_card(
+            head, whose=f"site {self.name}", data=sizes, figures=figures, federation=state, protections=had
+        )  # fmt: skip
+
+    def hold(self) -> Path:
+        """The state folder, this message's alone until it is answered."""
         state = self.config.get("state-dir")
         if not state:
             raise GramfoldError("this node's configuration gives no `state-dir`, where the site keeps its head")
-        method, task = self._method(header), task_from_json(header["task"])
-        folder = Path(str(state)) / file_name(method.name) / session_of(method, task)
-        return _Work(method, Path(str(state)), folder, str(header["run"]), self.client(task), packets[BROADCAST])
+        self._until_answered.enter_context(held(Path(str(state)), self.name))
+        return Path(str(state))
 
-    def _method(self, header: Mapping[str, Any]) -> Method:
+    def work(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Work":
+        state = self.config.get("state-dir")
+        if not state:
+            raise GramfoldError("this node's configuration gives no `state-dir`, where the site keeps its head")
+        method, task = self.method(header), task_from_json(header["task"])
+        folder = Path(str(state)) / file_name(method.name) / session_of(method, task)
+        client = self.client(task)
+        self._until_answered.enter_context(held(Path(str(state)), self.name))
+        work = Work(method, Path(str(state)), folder, str(header["run"]), task, client, packets[BROADCAST])
+        self.policy.check_maps(work.broadcast)
+        return work
+
+    def method(self, header: Mapping[str, Any]) -> Method:
         """The method that a message names. A method given as module:Class is imported only if this site's configuration lists
         it (or `*`)."""
         spec = str(header["method"])
@@ -180,7 +274,7 @@ class Site:
 
 
 @dataclass
-class _Work:
+class Work:
     """The work for one message: the method, and the session's files on disk."""
 
     method: Method
@@ -188,6 +282,7 @@ class _Work:
     folder: Path
     """The session's files."""
     run: str
+    task: Task
     client: Client
     packet: Packet
     memory: dict[str, Array] = field(default_factory=dict)
@@ -213,17 +308,15 @@ class _Work:
         self._save("memory", memory, upload=upload)
         self.memory, self.memory_of = dict(memory), upload
 
-    def swap_upload(self, name: str, packed: Packet, counted: list[str]) -> tuple[str, Packet] | None:
-        """Keep the new upload; return the earlier, counted one, for the server to subtract."""
+    def swap_upload(self, name: str, packed: Packet, counted: list[str], ledger: str) -> tuple[str, Packet] | None:
+        """Keep the new upload; return the earlier, counted one, for the server to subtract. None is deleted that any server's
+        sum may hold."""
         kept = {path.stem.removeprefix("upload-"): path for path in self.folder.glob("upload-*.safetensors")}
         wire.write_atomically(self.folder / f"upload-{name}.safetensors", *packed.pieces())
-        replaced = None
-        for other in kept.keys() - {name}:
-            if other in counted:
-                replaced = other, Packet.from_bytes(wire.read(kept[other]))
-            else:
-                kept[other].unlink(missing_ok=True)
-        return replaced
+        for other in kept.keys() - places.needed(self.folder, ledger, name, counted, kept) - {name}:
+            kept[other].unlink(missing_ok=True)
+        earlier = next((other for other in sorted(kept.keys() - {name}) if other in counted), None)
+        return None if earlier is None else (earlier, Packet.from_bytes(wire.read(kept[earlier])))
 
     def _load(self, what: str) -> Packet | None:
         """The file of an earlier message of this run; None if it is from another run."""
@@ -239,16 +332,11 @@ class _Work:
 
 def _upload_id(name: str, session: str, run: str, round_number: int, train: Samples) -> str:
     """Equal for the same samples in the same session, however often they are requested."""
-    digest = hashlib.sha256(json.dumps([name, session, run, round_number]).encode())
-    for part in train.buffers():
-        array = np.ascontiguousarray(part)
-        digest.update(f"{array.dtype}{array.shape}".encode())
-        digest.update(array.data.cast("B") if array.size else b"")
-    return digest.hexdigest()[:32]
+    identity = json.dumps([name, session, run, round_number, train.digest()])
+    return hashlib.sha256(identity.encode()).hexdigest()[:32]
 
 
-def _from_file(path: str) -> ClientArrays:
-    dataset = load_npz(path, whole=False)
+def _splits(dataset: Dataset) -> ClientArrays:
     y = np.asarray(dataset.labels)[dataset.targets] if len(dataset.targets) else dataset.targets
     if dataset.train is None:
         return dataset.inputs, y

@@ -6,27 +6,33 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from gramfold import wire
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.methods import Method, spec_of
+from gramfold.origin import Origin
+from gramfold.remote.raw import folded_origin
 
 
 def task_to_json(task: Task) -> str:
     """
     >>> task_from_json(task_to_json(Task(2, ("a", "b"), 2, seed=0)))
-    Task(inputs=2, labels=('a', 'b'), outputs=2, seed=0, samples=None, shape=())
+    Task(inputs=2, labels=('a', 'b'), outputs=2, seed=0, samples=None, shape=(), origin=None)
     """
-    return json.dumps(asdict(task))
+    return json.dumps({key: value for key, value in asdict(task).items() if key != "origin" or value is not None})
 
 
 def task_from_json(text: str) -> Task:
     try:
-        fields = json.loads(text)
+        fields = wire.read_json(text)
         labels = None if fields["labels"] is None else tuple(fields["labels"])
+        if labels is not None and (len(set(labels)) != len(labels) or not all(isinstance(label, int | str) for label in labels)):
+            raise ValueError("labels must be numbers or names, each of them once")
         samples = None if fields.get("samples") is None else int(fields["samples"])
         shape = tuple(int(length) for length in fields.get("shape") or ())
-        return Task(int(fields["inputs"]), labels, int(fields["outputs"]), int(fields["seed"]), samples, shape)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        origin = None if fields.get("origin") is None else Origin.from_dict(fields["origin"])
+        return Task(int(fields["inputs"]), labels, int(fields["outputs"]), int(fields["seed"]), samples, shape, origin)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise GramfoldError(
             f"cannot read the task: {error!r}; write inputs, labels (or null), outputs and seed as JSON"
         ) from None
@@ -44,12 +50,13 @@ def agreed_task(described: Mapping[str, Mapping[str, Any]], seed: int) -> Task:
         if (described[name]["labels"] is None) != (first["labels"] is None):
             raise GramfoldError(f"sites {names[0]!r} and {name!r} differ: one has classes, the other continuous targets")
     samples = sum(site["samples"] for site in described.values())
+    origin, inputs = folded_origin(described)
     if first["labels"] is None:
         labels, outputs = None, first["outputs"]
     else:
         labels = _agreed_labels(described)
         outputs = len(labels)
-    return Task(first["inputs"], labels, outputs, seed, samples, tuple(first["shape"]))
+    return Task(inputs or first["inputs"], labels, outputs, seed, samples, tuple(first["shape"]), origin)
 
 
 def _agreed_labels(described: Mapping[str, Mapping[str, Any]]) -> tuple[int | str, ...]:

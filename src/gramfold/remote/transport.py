@@ -12,20 +12,22 @@ is exact. An upload that arrives after its deadline is folded into the sum on di
 
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from gramfold import uploads
 from gramfold.engines.events import Progress
+from gramfold.engines.saved import make_folder
+from gramfold.engines.secured import check_private
 from gramfold.engines.transport import Contribution, Final, Finished, Round, Transport
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.methods import Method, spec_of
-from gramfold.remote import reports
+from gramfold.remote import reports, secure
 from gramfold.remote.agreement import odd_ones_out
-from gramfold.remote.ledger import Ledger, SentUpload, saved_task
+from gramfold.remote.erasure import forgotten
+from gramfold.remote.ledger import KEPT, LEDGER, Ledger, SentUpload, saved_task
 from gramfold.remote.messages import (
     BROADCAST,
     EVALUATE,
@@ -36,8 +38,10 @@ from gramfold.remote.messages import (
     UPLOAD,
     Exchange,
     Message,
+    one_line,
 )
-from gramfold.remote.peers import Answer, Peer, Peers
+from gramfold.remote.peers import LOG, Answer, Peer, Peers
+from gramfold.remote.release import check_first, check_release
 from gramfold.remote.settings import Settings
 from gramfold.remote.tasks import agreed_task, session_of, task_from_json, task_to_json
 from gramfold.version import __version__
@@ -45,7 +49,6 @@ from gramfold.wire import Packet
 
 SAVE_EVERY_SECONDS = 30.0
 """The interval between saves of the sum while uploads arrive."""
-LEDGER, KEPT = "fold.safetensors", "uploads"
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -59,15 +62,20 @@ class Remote(Transport):
         self.exchange, self.settings, self.method = exchange, settings, settings.method
         self.peers = Peers(exchange, progress)
         self.late: list[str] = []
+        self.receiving: dict[str, str] = {}
+        """The sites that receive and do not contribute, and why."""
         self.ledger = Ledger()
         self._named: dict[str, int] = {}
         self._round: Round | None = None
         self._ledger_file, self._kept = settings.out / LEDGER, settings.out / KEPT
-        self._run = "" if settings.method.rounds == 1 else secrets.token_hex(8)
-        self._task_text = self._session = ""
+        self._forgotten = forgotten(settings.out)
+        self._run = self._task_text = self._session = ""
         self._find_nodes()
         self.task = self._agree()
+        self.method = settings.method.settled(self.task)
+        self._run = "" if self.method.rounds == 1 else secrets.token_hex(8)
         _check_inputs(self.method, self.task)
+        check_private(self.method, settings.privacy, self.task)
         self._task_text, self._session = task_to_json(self.task), session_of(self.method, self.task)
 
     # --- nodes, and the task ---
@@ -91,7 +99,7 @@ class Remote(Transport):
         missing = [name for name in self.settings.sites if name not in here]
         return f"; not connected: {', '.join(missing)}" if missing else ""
 
-    def _reasons(self) -> str:
+    def reasons(self) -> str:
         return self.peers.reasons() + self._absent()
 
     def _agree(self) -> Task:
@@ -103,13 +111,13 @@ class Remote(Transport):
         if saved is not None:
             return task_from_json(saved)
         described: dict[str, Mapping[str, Any]] = {}
-        for peer, header, _, _ in self.peers.ask(TASK, lambda peer: Message(self._header()), self._take_late):
+        for peer, header, _, _ in self.peers.ask(TASK, lambda peer: Message(self.header()), self.take_late):
             described[peer.site] = header
         for name, reason in odd_ones_out(described, self.settings.max_classes).items():
             self.peers.refuse(self.peers.called(name), TASK, GramfoldError(reason))
             del described[name]
         if not described:
-            raise GramfoldError(f"no site could describe its data; {self._reasons()}")
+            raise GramfoldError(f"no site could describe its data; {self.reasons()}")
         return agreed_task(described, self.settings.seed)
 
     def prepare(self, number: int) -> None:
@@ -133,27 +141,40 @@ class Remote(Transport):
 
     def fold(self, round_: Round) -> Ledger:
         once = self.method.rounds == 1
-        if round_.keep:
-            if not once:
-                shutil.rmtree(self._kept, ignore_errors=True)
-            self._kept.mkdir(exist_ok=True)
+        if self.settings.privacy.secure is not None:
+            if self._ledger_file.exists():
+                raise GramfoldError(f"{self.settings.out} holds uploads of single sites; a secure run needs a folder of its own")
+            self.ledger = secure.Summed()
+            return self.ledger
         kept = self._kept if round_.keep else None
+        if kept is not None:
+            make_folder(kept)
         self.ledger = Ledger.load(self._ledger_file, self._session, kept) if once else Ledger(kept=kept)
+        if not once:
+            self.ledger.sweep()
+        away = sorted(self.ledger.counted.keys() - {peer.label for peer in self.peers.by_node.values()})
+        if away:
+            LOG.warning("%s: not connected, but in the sum; `gramfold flower forget` takes a site out for good", ", ".join(away))
         return self.ledger
 
     def uploads(self, round_: Round) -> Iterator[Contribution]:
         once, begun, self._round = self.method.rounds == 1, time.monotonic(), round_
         nodes = {self._named[name] for name in round_.clients}
+        if self.settings.privacy.secure is not None:
+            yield secure.contribution(self, round_, nodes)
+            self.seconds["local"] += time.monotonic() - begun
+            return
         saved = time.monotonic()
 
         def message(peer: Peer) -> Message:
             counted = self.ledger.counted
             mine = [counted[peer.label]] if peer.label in counted else []
             # a node that has not yet identified itself is sent all ids
-            header = self._header(round=round_.number, counted=mine if peer.known else sorted(counted.values()))
+            mine = mine if peer.known else sorted(counted.values())
+            header = self.header(round=round_.number, counted=mine, ledger=self.ledger.id)
             return Message(header, {BROADCAST: round_.deliveries.packet(peer.label, round_.broadcast)})
 
-        for peer, header, packets, received in self.peers.ask(QUERY if once else TRAIN, message, self._take_late, nodes):
+        for peer, header, packets, received in self.peers.ask(QUERY if once else TRAIN, message, self.take_late, nodes):
             packet = round_.deliveries.packet(peer.site, round_.broadcast)
             contribution = self._contribution(peer, header, packets, received)
             del packets
@@ -171,13 +192,36 @@ class Remote(Transport):
         minimum = self.settings.minimum_sites
         needed = minimum if len(nodes) == len(self._named) else min(minimum, len(nodes))
         if len(self.ledger.counted) < max(needed, 1):
-            raise GramfoldError(f"only {len(self.ledger.counted)} of at least {needed} sites sent an upload; {self._reasons()}")
+            raise GramfoldError(f"only {len(self.ledger.counted)} of at least {needed} sites sent an upload; {self.reasons()}")
+        if once:
+            check_release(self.settings.out, self.ledger.counted, self.settings.release_sites)
+        else:
+            check_first(len(self.ledger.counted), self.settings.release_sites)
+
+    def check(self, round_: Round, upload: Any) -> None:
+        """A secure sum has been checked already, as far as it can be."""
+        if self.settings.privacy.secure is None:
+            super().check(round_, upload)
+
+    def release(self, total: Any, summed: int) -> Any:
+        assert self._round is not None
+        asked = self.ledger.asked if isinstance(self.ledger, secure.Summed) else summed
+        implied = self.method.implied(self._round.broadcast)
+        return self.settings.privacy.release(total, implied, asked, summed)
+
+    @property
+    def statement(self) -> dict[str, Any]:
+        return self.settings.privacy.statement()
 
     def _contribution(
         self, peer: Peer, header: Mapping[str, Any], packets: Mapping[str, Packet], received: int
     ) -> SentUpload | None:
         """An upload, unpacked; None where it is already in the sum or cannot be read."""
         try:
+            if "abstains" in header:
+                self.take_abstention(peer, header)
+                return None
+            self.check_remembered(peer.site)
             upload_id = header.get("upload")
             if not isinstance(upload_id, str) or not _ID.fullmatch(upload_id):
                 raise GramfoldError("its upload has no valid id")
@@ -200,6 +244,19 @@ class Remote(Transport):
             self.peers.refuse(peer, QUERY, error)
             return None
 
+    def check_remembered(self, site: str) -> None:
+        """Raise for a site that was taken out for good."""
+        if site in self._forgotten:
+            when = self._forgotten[site]
+            raise GramfoldError(f"it was forgotten on {when} and is not taken in again; choose another `out` for it")
+
+    def take_abstention(self, peer: Peer, header: Mapping[str, Any]) -> None:
+        """A site that receives without contributing; what it sent before must not stay in the sum against its will."""
+        if peer.site in self.ledger.counted:
+            raise GramfoldError("it no longer contributes, but an upload of its is in the sum; `gramfold flower forget` it")
+        self.receiving[peer.site] = one_line(str(header["abstains"]))
+        LOG.info("%s receives, and does not contribute: %s", peer.label, self.receiving[peer.site])
+
     def _save_ledger(self) -> None:
         self.ledger.save(self._ledger_file, self._session, self._task_text)
 
@@ -211,11 +268,11 @@ class Remote(Transport):
 
         def message(peer: Peer) -> Message:
             sent[peer.node] = final.deliveries.packet(peer.label, final.reply(peer.site))
-            return Message(self._header(upload=self.ledger.counted.get(peer.site, "")), {BROADCAST: sent[peer.node]})
+            return Message(self.header(upload=self.ledger.counted.get(peer.site, "")), {BROADCAST: sent[peer.node]})
 
         count, once = 0, self.method.rounds == 1
         nodes = {self._named[name] for name in final.clients}
-        for peer, header, _, _ in self.peers.ask(EVALUATE, message, self._take_late, nodes):
+        for peer, header, _, _ in self.peers.ask(EVALUATE, message, self.take_late, nodes):
             try:
                 finished = reports.finished(peer.site, header, self.ledger.samples.get(peer.site) if once else None)
             except Exception as error:
@@ -227,16 +284,21 @@ class Remote(Transport):
         self.seconds["personalize"] += time.monotonic() - begun
         needed = self.settings.minimum_sites
         if count < needed:
-            raise GramfoldError(f"only {count} of at least {needed} sites computed a head; {self._reasons()}")
+            raise GramfoldError(f"only {count} of at least {needed} sites computed a head; {self.reasons()}")
 
     # --- requests and answers ---
 
-    def _header(self, **more: Any) -> dict[str, Any]:
+    def header(self, **more: Any) -> dict[str, Any]:
         parameters = dict(self.method.parameters())
         common = {"gramfold": __version__, "method": spec_of(self.method), "parameters": parameters}
-        return {**common, "task": self._task_text, "run": self._run, **more}
+        noise, secured = self.settings.privacy.dp, self.settings.privacy.secure is not None
+        promised = {
+            "release-sites": self.settings.release_sites, "secure": secured,
+            "dp": None if noise is None else {"eps": noise.eps, "delta": noise.delta},
+        }  # fmt: skip
+        return {**common, **promised, "task": self._task_text, "run": self._run, **more}
 
-    def _take_late(self, kind: str, answer: Answer) -> None:
+    def take_late(self, kind: str, answer: Answer) -> None:
         """Handle an answer to a request of an earlier phase."""
         peer, header, packets, received = answer
         if kind == QUERY and self._round is not None:
@@ -266,6 +328,7 @@ class Remote(Transport):
             "answered": list(answered),
             "excluded": self.peers.excluded,
             "late": self.late,
+            "receiving": self.receiving,
             "folded": sorted(self.ledger.counted),
             "seconds": {peer.site: peer.seconds for peer in self.peers.by_node.values() if peer.site in answered},
         }

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.numerics.magnitude import require_products
 from gramfold.solve.ridge import Factor
 
 LIMIT = 1e-12
@@ -39,6 +40,7 @@ class Kernel:
 
     @classmethod
     def of(cls, rows: Array, roots: Array | None = None) -> "Kernel":
+        require_products(features=rows)
         n, m = rows.shape
         if n <= m:
             values, vectors = arrays.eigh(arrays.outer_gram(rows))

@@ -33,6 +33,8 @@ def most_likely(
     `evidence` is k x n x C, `offset` has C entries or n x C, `precision` is the prior's, in samples per unit squared.
     `counts` says how often each sample counts; None: once.
     """
+    if counts is not None and not counts.any():
+        return start.copy(), 0.0
     rows, n = len(codes), len(codes) if counts is None else float(counts.sum())
     shares = np.full(rows, 1.0 / n) if counts is None else counts / n
     samples, k = np.arange(rows), len(start)

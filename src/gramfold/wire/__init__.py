@@ -1,6 +1,7 @@
 """Serialisation for messages and files: named arrays and small metadata, as safetensors. No pickle anywhere."""
 
 from gramfold.wire.files import file_name, is_temporary, read, sync_folder, write_atomically
+from gramfold.wire.lock import locked
 from gramfold.wire.packet import FORMAT, Packet, Shapes, packet_size, serialised_size
 from gramfold.wire.strict_json import read_json
 from gramfold.wire.triangle import (
@@ -15,7 +16,7 @@ from gramfold.wire.triangle import (
 )
 
 __all__ = [
-    "FORMAT", "Packet", "Shapes", "add_lower", "file_name", "is_temporary", "lower_diagonal", "lower_size", "pack_lower",
-    "pack_upper", "packet_size", "read", "read_json", "serialised_size", "sync_folder", "unpack_lower", "unpack_upper",
-    "upper_size", "write_atomically",
+    "FORMAT", "Packet", "Shapes", "add_lower", "file_name", "is_temporary", "locked", "lower_diagonal", "lower_size",
+    "pack_lower", "pack_upper", "packet_size", "read", "read_json", "serialised_size", "sync_folder", "unpack_lower",
+    "unpack_upper", "upper_size", "write_atomically",
 ]  # fmt: skip

@@ -85,7 +85,12 @@ class _Writer:
 def _read(tagged: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
     if "record" in tagged:
         kind = Record.kinds[tagged["record"]]
-        return kind(**{name: _read(part, arrays) for name, part in tagged["fields"].items()})
+        made = kind(**{name: _read(part, arrays) for name, part in tagged["fields"].items()})
+        for name in kind.triangular:
+            shape = tuple(getattr(made, name).shape)
+            if len(shape) != 2 or shape[0] != shape[1]:
+                raise ValueError(f"{name} of shape {shape} is no triangle")
+        return made
     if "map" in tagged:
         parts = {name: arrays[_under(tagged["place"], name)] for name in tagged["arrays"]}
         return RESTORE["map"](tagged["map"], parts, tagged["fingerprint"])

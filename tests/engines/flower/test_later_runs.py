@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import gramfold as gf
 from flower_cases import Sites, all_answered, held_back, write_site
 from gradient_cases import quick
+from gramfold import wire
 from gramfold.engines.flower import records
 from gramfold.engines.flower.local_grid import LocalGrid, run_locally
 from gramfold.errors import GramfoldError
@@ -232,3 +233,49 @@ def test_a_site_has_one_upload_in_the_sum(federation):
     with pytest.raises(GramfoldError, match="start over"):
         fold.add(sent("north", "2", upload))
     assert fold.total.n == 2
+
+
+@pytest.mark.parametrize("method", [gf.PACE(regime="moments"), gf.DeepAFL(depth=1, regime="moments")], ids=repr)
+def test_a_folder_of_somebody_elses_is_left_alone(method, sites):
+    theirs = sites.folder / "out" / "uploads" / "thesis.safetensors"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_bytes(b"three years")
+    for _ in range(2):
+        sites.run(method)
+        kept = [path.name for path in theirs.parent.iterdir() if path != theirs]
+        assert len(kept) == 7
+    assert theirs.read_bytes() == b"three years"
+
+
+# --- two at once ---
+
+
+def test_a_second_run_in_the_same_folder_is_refused_and_leaves_the_first_alone(sites):
+    out = sites.folder / "out"
+    out.mkdir()
+    with wire.locked(out, "the first run"):
+        (out / "events.jsonl").write_text("of the first\n")
+        with pytest.raises(GramfoldError, match=r"another run is writing to .*choose another `out`"):
+            sites.run(gf.AFL())
+        assert [path.name for path in out.iterdir()] == ["events.jsonl"]
+        assert (out / "events.jsonl").read_text() == "of the first\n"
+    assert all_answered(sites.run(gf.AFL()), sites)
+
+
+def test_two_sites_with_one_state_folder_do_not_take_each_others_memory(sites):
+    sites.config["1"]["state-dir"] = sites.config["0"]["state-dir"]
+    nodes = {"0": sites.node("0"), "1": sites.node("1"), "2": sites.node("2")}
+    first = sites.run(gf.PACE(), {"0": nodes["0"], "2": nodes["2"]})
+    second = sites.run(gf.PACE(), nodes)
+    assert first["sites"]["answered"] == second["sites"]["answered"] == ["0", "2"]
+    assert "belongs to site '0'; give every site its own `state-dir`" in second["sites"]["excluded"]["1"]
+
+
+def test_a_message_while_another_is_answered_waits_and_then_is_refused(sites, monkeypatch):
+    monkeypatch.setattr("gramfold.remote.state.PATIENCE", 0.1)
+    state = Path(sites.config["0"]["state-dir"])
+    state.mkdir(parents=True)
+    with wire.locked(state, "another message"):
+        result = sites.run(gf.AFL())
+    assert "is in use by another message or another site" in result["sites"]["excluded"]["0"]
+    assert not list(state.rglob("*.safetensors"))

@@ -58,7 +58,7 @@ def test_the_run_ends_in_time_with_the_others_exact_result_and_names_the_culprit
     write_app(tmp_path / "app", {})
     config = {
         "method": METHOD.name, "parameters": json.dumps(METHOD.parameters()), "task": task_to_json(federation.task),
-        "minimum-sites": 2, "deadline-seconds": DEADLINE, "out": str(tmp_path / "out"),
+        "minimum-sites": 2, "release-sites": 2, "deadline-seconds": DEADLINE, "out": str(tmp_path / "out"),
         "sites": ",".join(client.name for client in federation),
     }  # fmt: skip
     network = Network(tmp_path)

@@ -135,7 +135,8 @@ def project(tmp_path_factory, blobs):
         sites = [project.start("site", project.folder / "sites" / name, f" --port {free_port()}") for name in SITES]
         for site in sites:
             ending.callback(site.stop)
-        project.do(project.commands["run"], project.server)
+        run = project.commands["run"].replace("--stream", "--stream -c 'release-sites=2'")  # two sites, who have agreed
+        assert "2 sites have their heads" in project.do(run, project.server)
         yield project
     assert members(folder) == [], "a process was left behind"
 

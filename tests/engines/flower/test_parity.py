@@ -17,8 +17,7 @@ from gramfold.features import parse
 EXACT = [
     gf.Local(), gf.AFL(), gf.LocalClasses(), gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(), gf.APFL(lam=0.3, gamma=2.0),
     gf.PACE(), gf.PACE(regime="moments"), gf.PACE(regime="sketch"), gf.DeepAFL(depth=2),
-    gf.DeepAFL(depth=1, regime="moments"),
-]  # fmt: skip
+    gf.DeepAFL(depth=1, regime="moments"), ]  # fmt: skip
 SMALL = "conv:4:3:6+relu+max:2"
 NETWORKS = [
     gf.FedACnnL(network=SMALL),
@@ -52,6 +51,22 @@ def test_analytic_heads_are_those_of_the_in_process_engine(method, sites, federa
     assert all_answered(result, sites)
 
 
+LEARNED = [
+    (gf.PACE(features="bias+linear+fourier:32@learned"), 1e-9),
+    (gf.FedHiP(features="columns+bias+linear+fourier:16@learned"), 1e-9),
+    # a solve, its gradients, a root of their products, and again a solve: rounding grows at each
+    (gf.PACE(features="bias+linear+fourier:32@learned:1"), 1e-8),
+]
+
+
+@pytest.mark.parametrize(("method", "tolerance"), LEARNED, ids=repr)
+def test_learned_features_are_those_of_the_in_process_engine(method, tolerance, sites, federation):
+    sites.run(method, **{"minimum-sites": 7})
+    expected = gf.run(method, federation)
+    largest = max(float(np.abs(head.scores(federation.clients[0].test().inputs)).max()) for head in expected.heads.values())
+    assert sites.distance(method, expected) < tolerance * largest
+
+
 @pytest.mark.parametrize("method", GRADIENT, ids=lambda method: method.name)
 def test_gradient_heads_are_those_of_the_in_process_engine(method, sites, federation):
     result, expected = sites.run(method), gf.run(method, federation)
@@ -77,7 +92,7 @@ def test_bytes_down_do_not_count_what_a_site_knows_already(sites, federation):
 
 def test_rounds_of_one_round_methods_are_two_messages_a_site(sites):
     grid = sites.grid()
-    run_locally(grid, sites.run_config(gf.PACE()))
+    run_locally(grid, sites.run_config(gf.PACE(learn=False)))
     assert [message.metadata.message_type for message in grid.sent] == ["query"] * 7 + ["evaluate"] * 7
 
 
@@ -103,18 +118,19 @@ def test_sites_that_are_asked_agree_on_the_task(sites, federation):
 
 
 def test_the_server_keeps_the_shared_model_and_the_broadcast_but_no_heads(sites, federation):
-    method = gf.PACE()
+    method = gf.PACE(learn=False)
     sites.run(method)
     out = sites.folder / "out"
     assert sorted(path.name for path in out.iterdir()) == [
-        "events.jsonl", "fold.safetensors", "report.html", "result.json", "run.safetensors", "shared.safetensors",
+        "events.jsonl", "fold.safetensors", "released.json", "report.html", "result.json", "run.safetensors",
+        "shared.safetensors",
     ]  # fmt: skip
     expected = gf.run(method, federation)
     X = federation.clients[0].test().inputs
     np.testing.assert_allclose(gf.load_head(out / "shared.safetensors").scores(X), expected.global_head.scores(X), atol=1e-9)
     again = gf.load_result(out)
     assert again.run.broadcast.pack().arrays.keys() == expected.run.broadcast.pack().arrays.keys()
-    assert (again.run.task, again.run.method) == (federation.task, method)
+    assert (again.run.task, again.run.method) == (federation.task, method.settled(federation.task))
     assert again.mean_accuracy == expected.mean_accuracy
 
 

@@ -110,7 +110,7 @@ def test_what_a_site_keeps(sites):
     assert head.method == "pace"
     (session,) = (path for path in (state / "pace").iterdir() if path.is_dir())
     kept = sorted(path.name.partition("-")[0] for path in session.iterdir())
-    assert kept == ["memory.safetensors", "upload"]
+    assert kept == ["memory.safetensors", "places.json", "upload"]
     (upload,) = session.glob("upload-*.safetensors")
     assert gf.Moments.load(upload).n == sites.federation.clients[3].train().n
     assert not list(state.rglob("*.tmp"))

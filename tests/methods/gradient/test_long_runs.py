@@ -1,6 +1,7 @@
 """Long runs: sampling, what is chosen by trial, history, and stopping and going on."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import gramfold as gf
 from gradient_cases import ON_FEATURES, distance, quick
 from gramfold.engines import checkpoint as checkpoints
+from gramfold.federation import Samples
 from gramfold.report import render_page
 
 
@@ -67,6 +69,19 @@ def test_a_checkpoint_of_another_run_is_refused(federation, tmp_path):
     (tmp_path / "fedavg.safetensors").write_bytes(b"half a fi")
     with pytest.raises(gf.GramfoldError, match="not a gramfold message"):
         gf.run(quick(gf.FedAvg), federation, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_a_checkpoint_does_not_go_on_with_other_samples(split, federation, tmp_path):
+    gf.run(quick(gf.FedAvg), federation, checkpoint=tmp_path)
+
+    def changed() -> Samples:
+        inputs, targets = getattr(federation.clients[4], split)()
+        return Samples(inputs + 1e-9, targets)
+
+    clients = [replace(client, **{split: changed}) if client.name == "4" else client for client in federation]
+    with pytest.raises(gf.GramfoldError, match="client '4' has other samples than when"):
+        gf.run(quick(gf.FedAvg), replace(federation, clients=clients), checkpoint=tmp_path)
 
 
 @pytest.mark.parametrize("method", [gf.AFL(), gf.PACE(features="linear", regime="moments"), gf.FedHiP()])

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.features import Map
+from gramfold.features import Map, MetricMap
 from gramfold.heads import Errors, Evidence, Head, Stream, softmax
-from gramfold.methods.analytic import Space, counting, root_weights, scaled, solve_pooled
 from gramfold.methods.parts.influence import Directions, Influence, OfDirections, OfFactor, OfSketch, Sketch
 from gramfold.methods.parts.own_way import Fit, OwnWay, evidence_of
 from gramfold.methods.parts.pace_regressor import Regression
 from gramfold.methods.protocol import ClientData
+from gramfold.methods.spaces import Space, counting, root_weights, scaled, solve_pooled
 from gramfold.moments import Moments
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
@@ -22,11 +22,14 @@ from gramfold.solve.class_prior import ClassPrior
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.dual import mean_squared_length, ridge_with_left_out
 from gramfold.solve.leave_one_out import left_out_residuals, mean_leverage
-from gramfold.solve.ridge import Factor
+from gramfold.solve.ridge import Factor, LeastNorm, spanned
 from gramfold.wire.record import Record
 
 GAMMA = 0.3
 """Refinement penalty in units of the kernel's mean diagonal; the result is flat from 0.1 to 3."""
+COSINE, COSINE_LEARNED = 1.5, 1.5
+"""Where the prior sees the weight of the cosine, in units of the square root of the number of classes. Learned features bring
+samples closer to their class, all alike: the same angle is weaker evidence."""
 PRIOR_SAMPLES = 20.0
 """How many samples the prior over the weights is worth."""
 REFINEMENT_WEIGHT = 6.0
@@ -96,13 +99,18 @@ class PaceHead:
             source = Sketch(factor.solve_transposed(arrays.like(signs / math.sqrt(SKETCH), weights)))
         return Pooled(weights, source, discriminant, counts, {"beta": beta}, spread)
 
-    def reply(self, upload: Moments, pooled: Pooled) -> Pooled:
-        """What one client is sent where the server keeps its moments: as many directions as it has samples, instead of the
-        triangle, where that is larger."""
-        if self.regime != "moments" or 2 * upload.n >= upload.dim or not isinstance(pooled.leverage, Factor):
+    def reply(self, upload: Moments | None, pooled: Pooled) -> Pooled:
+        """What one client is sent where the server keeps its moments: of the sum's triangle, what its own samples touch. Who sent
+        nothing needs nothing of it; however many samples a client claims, it gets no more than the span of those it sent."""
+        if self.regime != "moments" or not isinstance(pooled.leverage, Factor):
             return pooled
-        rows, _ = upload.factor()
-        return replace(pooled, leverage=Directions(pooled.leverage.solve(rows.T)))
+        if upload is None:
+            return replace(pooled, leverage=Sketch(arrays.zeros((len(pooled.weights), 1), pooled.weights)))
+        if upload.n < upload.dim:
+            rows, _ = upload.factor()
+            return replace(pooled, leverage=Directions(pooled.leverage.solve(rows.T)))
+        span = spanned(upload.lower_gram)
+        return pooled if span is None else replace(pooled, leverage=LeastNorm(pooled.leverage.solve_lower(span @ span.T)))
 
     def shared(self, space: Space, pooled: Pooled) -> Head:
         """The head of all clients: no refinement, and the pooled class shares."""
@@ -111,7 +119,7 @@ class PaceHead:
             errors = None if spread is None else Errors(np.zeros((0, len(spread))), spread)
             return replace(space.head(pooled.weights, self.method), errors=errors)
         counts = arrays.to_numpy(pooled.counts)
-        centre = _weights_prior(len(counts))[0]
+        centre = _weights_prior(len(counts), space.map)[0]
         return self._classifier(space, pooled.weights, pooled.discriminant, centre, _log_prior(counts), [], {})
 
     # --- the client ---
@@ -119,12 +127,15 @@ class PaceHead:
     def upload(self, moments: Moments, client: ClientData) -> Moments:
         """The moments as they travel. Where the server answers in the basis of the factor it receives, the client remembers the
         way back to its samples."""
-        if self.regime == "moments" and 2 * moments.n < moments.dim:
+        if self.regime == "moments" and moments.n < moments.dim:
             moments, client.memory[ROTATION] = moments.rotated()
         return moments
 
-    def personalize(self, client: ClientData, space: Space, psi: Map, pooled: Pooled, rows: Array) -> Head:
-        """The client's own head. `rows` are the features of its samples that count; `psi` is the map of the refinement stream."""
+    def personalize(
+        self, client: ClientData, space: Space, psi: Map, pooled: Pooled, rows: Array, honest: np.ndarray | None = None
+    ) -> Head:
+        """The client's own head. `rows` are the features of its samples that count; `psi` is the map of the refinement stream;
+        `honest` says whose labels the features have not seen (None: all): only those judge."""
         train = counting(client)
         targets, roots = space.targets(train, rows), root_weights(train, rows)
         scores = rows @ pooled.weights
@@ -135,14 +146,15 @@ class PaceHead:
         refined = scaled(rows if psi.fingerprint == space.map.fingerprint else psi(train.inputs), roots)
         if pooled.discriminant is None or pooled.counts is None:
             regression = Regression(refined, targets, scores, roots)
-            return self._regressor(space, psi, pooled, regression, influence, scaled(residuals, roots), client)
+            return self._regressor(space, psi, pooled, regression, influence, scaled(residuals, roots), client, honest)
 
         codes, once = arrays.to_numpy(train.targets), train.weights if train.weights is not None else np.ones(train.n)
         prior = ClassPrior.of(once @ arrays.to_numpy(targets), arrays.to_numpy(pooled.counts))
         shares, left_out_shares = prior.log_shares, prior.left_out(codes, once)
-        fit = Fit(codes, left_out_shares, train.weights, self.weights)
+        judges = train.weights if honest is None else once * honest
+        fit = Fit(codes, left_out_shares, judges, self.weights)
         evidence = evidence_of(pooled.discriminant, scores)
-        centre, precision = _weights_prior(len(shares))
+        centre, precision = _weights_prior(len(shares), space.map)
         pair, _ = fit.weights(evidence, centre[:2], precision[:2])
         unexplained = arrays.to_numpy(targets) - softmax(np.tensordot(pair, evidence, 1) + shares)
         penalty = GAMMA * mean_squared_length(refined, roots)
@@ -159,13 +171,14 @@ class PaceHead:
                 discriminant, evidence = own.discriminant(pooled.discriminant, scores, once, shares)
                 three, _ = fit.weights(evidence, start, precision)
         left_out = fit.logits(evidence, three)
+        trusted = judges if judges is not None and judges.any() else once
         # two estimates: for new samples whose classes are a fresh draw, so that a sample does not count towards its own class,
         # and for new samples in the class shares that the client has
         chosen = {
             **pooled.chosen,
             "cosine": float(three[0]), "gaussian": float(three[1]), "refinement": float(three[2]), "alpha": alpha,
-            "leave_one_out_accuracy": _accuracy(left_out + left_out_shares, codes, once),
-            "leave_one_out_accuracy_same_shares": _accuracy(left_out + shares, codes, once),
+            "leave_one_out_accuracy": _accuracy(left_out + left_out_shares, codes, trusted),
+            "leave_one_out_accuracy_same_shares": _accuracy(left_out + shares, codes, trusted),
         }  # fmt: skip
         stream = Stream(psi, refinement, float(three[2]))
         return self._classifier(space, weights, discriminant, three, shares, [stream], chosen)
@@ -200,14 +213,21 @@ class PaceHead:
         influence: Influence,
         residuals: Array,
         client: ClientData,
+        honest: np.ndarray | None,
     ) -> Head:
         """Without classes: see `Regression`."""
         weights = counting(client).weights
+        if honest is not None and honest.any():
+            weights = honest if weights is None else weights * honest
         found, left_out, move = regression.choose(influence, residuals, client.contributed, weights)
         error = arrays.to_numpy(regression.targets - left_out)
         chosen = {**pooled.chosen, **found, "leave_one_out_rmse": math.sqrt(np.average((error**2).sum(1), weights=weights))}
         spread = np.zeros(error.shape[1]) if pooled.spread is None else arrays.to_numpy(pooled.spread)
-        parts: dict[str, Any] = {"method": self.method, "chosen": chosen, "errors": Errors.of(error, spread)}
+        parts: dict[str, Any] = {
+            "method": self.method,
+            "chosen": chosen,
+            "errors": Errors.of(error if honest is None else error[honest], spread),
+        }
         if "gamma" not in found:
             base = pooled.weights if move is None else pooled.weights + influence.change(move)
             return Head([Stream(space.map, base)], None, **parts)
@@ -233,14 +253,15 @@ def _log_prior(counts: np.ndarray) -> np.ndarray:
     return np.log(counts + 1.0 / len(counts))
 
 
-def _weights_prior(classes: int) -> tuple[np.ndarray, np.ndarray]:
+def _weights_prior(classes: int, map: Map | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Centre and precision of the weights' prior.
 
     A cosine in C - 1 dimensions has a spread of 1/sqrt(C): its weight goes with sqrt(C). In one dimension it is only a sign, and
     the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1). A step r in
     the probability of one of two classes is -r in the other's, and 4 r in the log-odds at even odds: 2 r on either side.
     """
-    cosine, likelihood = 1.5 * math.sqrt(classes), 1.0 / max(classes - 1, 1)
+    cosine = (COSINE_LEARNED if isinstance(map, MetricMap) else COSINE) * math.sqrt(classes)
+    likelihood = 1.0 / max(classes - 1, 1)
     refinement = REFINEMENT_WEIGHT if classes > 2 else 2.0
     spread = np.array([cosine / 2, max(likelihood / 2, 0.3), REFINEMENT_WEIGHT])
     return np.array([(1.0 - likelihood) * cosine, likelihood, refinement]), PRIOR_SAMPLES / spread**2

@@ -1,0 +1,75 @@
+"""Backbones of one's own: `python:module:function`, or `python:FILE.py:function`."""
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gramfold.backbones.base import IMAGES, TEXTS, Backbone, fingerprint, finished
+from gramfold.backbones.pixels import read_image
+from gramfold.errors import GramfoldError
+
+
+class FunctionBackbone(Backbone):
+    """A function from a list of samples to n x d numbers.
+
+    The samples are RGB images as PIL has them; texts, where the function has an attribute `kind = "texts"`. Its fingerprint
+    covers its source, and its attribute `version` where it has one: set that when the weights behind it change.
+    """
+
+    pooling = "own"
+
+    def __init__(self, function: Callable[[list[Any]], Any], name: str) -> None:
+        self._function, self.name = function, name
+        self.kind = str(getattr(function, "kind", IMAGES))
+        if self.kind not in (IMAGES, TEXTS):
+            raise GramfoldError(f"{name}: its kind must be {IMAGES!r} or {TEXTS!r}, got {self.kind!r}")
+        version = str(getattr(function, "version", ""))
+        self.fingerprint = fingerprint([getattr(function, "__name__", ""), version, self.kind], [_source(function).encode()])
+
+    def prepare(self, sample: Any) -> Any:
+        return str(sample) if self.kind == TEXTS else read_image(sample)
+
+    def extract(self, batch: Sequence[Any]) -> np.ndarray:
+        rows = self._function(list(batch))
+        rows = rows.detach().cpu().numpy() if hasattr(rows, "detach") else rows
+        return finished(rows, len(batch), self.name)
+
+
+def load_function(place: str) -> FunctionBackbone:
+    """The function at module:function or FILE.py:function."""
+    module, _, name = place.rpartition(":")
+    if not module:
+        raise GramfoldError(f"cannot read backbone 'python:{place}'; write python:module:function or python:FILE.py:function")
+    try:
+        function = getattr(_module(module), name)
+    except (ImportError, AttributeError, OSError, SyntaxError) as error:
+        raise GramfoldError(f"backbone python:{place} cannot be imported: {type(error).__name__}: {error}") from None
+    if not callable(function):
+        raise GramfoldError(f"backbone python:{place} is no function, but a {type(function).__name__}")
+    return FunctionBackbone(function, f"python:{place}")
+
+
+def _module(name: str) -> Any:
+    if not name.endswith(".py"):
+        if "" not in sys.path:  # a module in the working folder, as python -m would find it
+            sys.path.insert(0, "")
+        return importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location(Path(name).stem, name)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"cannot import {name}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _source(function: Any) -> str:
+    try:
+        return inspect.getsource(function if inspect.isroutine(function) else type(function))
+    except (OSError, TypeError):
+        return repr(type(function))

@@ -1,0 +1,47 @@
+"""Backbones by the names they have on the command line."""
+
+from pathlib import Path
+
+from gramfold.backbones.base import Backbone
+from gramfold.backbones.packaged import PACKAGES, open_packaged
+from gramfold.errors import GramfoldError
+from gramfold.origin import BACKBONE, Origin
+
+KNOWN = f"{', '.join(PACKAGES)}, hf:NAME_OR_FOLDER, onnx:FILE[#TENSOR], python:MODULE:FUNCTION"
+
+
+def open_backbone(name: str, pooling: str | None = None, device: str = "cpu") -> Backbone:
+    """The backbone of this name; `pooling` is cls, mean or both, and by default what suits it."""
+    kind, _, rest = name.partition(":")
+    if name in PACKAGES:
+        return open_packaged(name, pooling, device)
+    if kind == "hf" and rest:
+        from gramfold.backbones.transformer import TransformerBackbone
+
+        return TransformerBackbone(rest, pooling, device)
+    if kind == "onnx" and rest:
+        from gramfold.backbones.onnx_model import OnnxBackbone
+
+        path, _, tensor = rest.partition("#")
+        return OnnxBackbone(Path(path), tensor, pooling, device)
+    if kind == "python" and rest:
+        from gramfold.backbones.function import load_function
+
+        return load_function(rest)
+    raise GramfoldError(f"unknown backbone {name!r}; known: {KNOWN}")
+
+
+def reopen(origin: Origin, device: str = "cpu", name: str | None = None) -> Backbone:
+    """The backbone that features came from; raises if what goes by its name today is another.
+
+    `name` is what it is called here, where that is another name. A Python function must be named: a head's file is no reason to
+    run code.
+    """
+    if origin.kind != BACKBONE:
+        raise GramfoldError(f"these features come from a {origin.kind}, not from a backbone")
+    if name is None and origin.name.startswith("python:"):
+        raise GramfoldError(f"this head's features come from code, {origin.name}; if you trust it: --backbone {origin.name}")
+    pooling = origin.options.get("pooling")
+    backbone = open_backbone(name or origin.name, None if pooling == "own" else pooling, device)
+    origin.require(backbone.origin, f"backbone {backbone.name} as it is here")
+    return backbone

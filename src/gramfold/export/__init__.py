@@ -1,0 +1,7 @@
+"""Heads for other programs: ONNX, PyTorch, scikit-learn."""
+
+from gramfold.export.onnx_file import onnx_model, write_onnx
+from gramfold.export.sklearn_file import write_sklearn
+from gramfold.export.torch_file import write_torch
+
+__all__ = ["onnx_model", "write_onnx", "write_sklearn", "write_torch"]

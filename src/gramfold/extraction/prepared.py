@@ -1,0 +1,142 @@
+"""Data of any kind as numbers: features as they are, raw samples through a backbone, tables through their encoder."""
+
+import zipfile
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+from gramfold.backbones import Backbone, open_backbone, reopen
+from gramfold.errors import GramfoldError
+from gramfold.extraction.pipeline import FAIL, Progress, extract
+from gramfold.federation import Dataset
+from gramfold.federation.npz import read_arrays
+from gramfold.heads import Head
+from gramfold.numerics import inputs as check
+from gramfold.origin import TABLE, Origin
+from gramfold.sources import Columns, Source, TableEncoder, TableStatistics, source_of
+from gramfold.sources.base import COLUMNS
+
+ROWS = 4096
+"""Rows that are copied together."""
+
+
+def load_data(
+    data: Any,
+    backbone: Backbone | str | None = None,
+    *,
+    columns: Columns | None = None,
+    cache: Path | None = None,
+    unreadable: str = FAIL,
+    progress: Progress | None = None,
+    encoder: TableEncoder | None = None,
+    whole: bool = True,
+) -> Dataset:
+    """Labelled samples as numbers, for `Federation.from_dataset`: from a path (a folder of images, a CSV or Parquet table, an
+    .npz file of images), a frame (pandas, polars, pyarrow), a data set of Hugging Face, or a mapping of columns.
+
+    `backbone` makes features of images and texts: one that is open, or its name. A table of numbers and categories needs none:
+    the statistics of its columns are folded over its clients, unless an `encoder` is given. `columns` says which column is what.
+    With a `cache`, a folder, features are computed once. Images that are `unreadable` fail, or are skipped with a warning.
+
+    >>> rows = {"age": [40, 60, None, 50], "sex": ["f", "f", "m", "m"], "label": ["well", "ill", "ill", "well"]}
+    >>> load_data(rows).inputs.shape
+    (4, 4)
+    """
+    backbone = open_backbone(backbone) if isinstance(backbone, str) else backbone
+    source = source_of(data, columns, None if backbone is None else backbone.kind)
+    if backbone is not None:
+        found = extract(source, backbone, cache, unreadable=unreadable, progress=progress)
+        return source.dataset(found.rows, found.origin, found.kept, whole)
+    if source.kind != COLUMNS:
+        raise GramfoldError(f"{source.name} holds {source.kind}; name a backbone for them, such as {_SUCH_AS[source.kind]}")
+    encoder = encoder or folded_statistics(source).encoder()
+    return source.dataset(encoder(source.items), encoder.origin, whole=whole)
+
+
+_SUCH_AS = {"images": "--backbone dinov2s", "texts": "--backbone minilm"}
+
+
+def folded_statistics(source: Source) -> TableStatistics:
+    """The statistics of a table's training rows, each client's for itself and then their sum."""
+    table = source.items
+    assert isinstance(table, dict)
+    owners = np.zeros(source.n, dtype=np.int64) if source.client is None else np.unique(source.client, return_inverse=True)[1]
+    owners = owners if source.train is None or not source.train.any() else np.where(source.train, owners, -1)
+    clients = [np.flatnonzero(owners == owner) for owner in np.unique(owners[owners >= 0])]
+    return reduce(add, (TableStatistics.of({name: values[rows] for name, values in table.items()}) for rows in clients))
+
+
+def features_for(
+    head: Head, data: Any, *, columns: Columns | None = None, cache: Path | None = None, unreadable: str = FAIL,
+    device: str = "cpu", backbone: str | None = None, progress: Progress | None = None,
+) -> tuple[Any, np.ndarray, Source]:  # fmt: skip
+    """What a head takes, of raw samples: the rows, which samples they are of, and the samples themselves."""
+    if head.origin is None:
+        raise GramfoldError("this head does not know what makes its features of raw samples; give it features (an .npz file)")
+    if head.origin.kind == TABLE:
+        encoder = TableEncoder.reopen(head.origin)
+        needed = Columns(only=tuple(encoder.statistics.by_column)) if columns is None else columns
+        source = source_of(data, needed, COLUMNS)
+        return encoder(source.items), np.arange(source.n), source
+    opened = reopen(head.origin, device, backbone)
+    source = source_of(data, columns, opened.kind)
+    found = extract(source, opened, cache, unreadable=unreadable, progress=progress)
+    return found.rows, found.kept, source
+
+
+def read_data(head: Head, data: str, **options: Any) -> tuple[Any, np.ndarray, Source | None]:
+    """The same for a path: an .npz file of features is taken as it is, if it comes from where the head's inputs do."""
+    if not data.endswith(".npz"):
+        return features_for(head, data, **options)
+    arrays, origin = load_features(Path(data))
+    if arrays is None:
+        return features_for(head, data, **options)
+    if head.origin is not None:
+        head.origin.require(origin, data)
+    return arrays, np.arange(len(arrays)), None
+
+
+def load_features(path: Path) -> tuple[np.ndarray | None, Origin | None]:
+    """The features of an .npz file, labelled or not, and where they come from; None where it holds images."""
+    if not path.is_file():
+        raise GramfoldError(f"no such data file: {path}")
+    found = read_arrays(path, ("features", "origin"))
+    if "features" not in found:
+        return None, None
+    return check.samples(found["features"], path.name), (Origin.from_json(str(found["origin"])) if "origin" in found else None)
+
+
+def save_features(path: Path, dataset: Dataset) -> None:
+    """An .npz file as `load_npz` reads it, that says where the features come from. Rows are copied a block at a time."""
+    content: dict[str, np.ndarray] = {"labels": np.asarray(dataset.labels)[dataset.targets]}
+    if dataset.labels is not None and isinstance(dataset.labels[0], str):
+        content = {"labels": dataset.targets, "classes": np.array(dataset.labels)}
+    given = {"train": dataset.train, "client": dataset.client}
+    content |= {name: values for name, values in given.items() if values is not None}
+    if dataset.origin is not None:
+        content["origin"] = np.array(dataset.origin.to_json())
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
+            _write_blocks(archive, "features", dataset.inputs)
+            for name, values in content.items():
+                _write_blocks(archive, name, values)
+        temporary.replace(path)
+    except OSError as error:
+        raise GramfoldError(f"cannot write {path}: {error.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write_blocks(archive: zipfile.ZipFile, name: str, values: Any) -> None:
+    with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+        header = {"descr": npy.dtype_to_descr(values.dtype), "fortran_order": False, "shape": tuple(values.shape)}
+        npy.write_array_header_2_0(file, header)
+        for first in range(0, max(len(values) if values.ndim else 1, 1), ROWS):
+            block = values[first : first + ROWS] if values.ndim else values
+            file.write(np.ascontiguousarray(block).tobytes())

@@ -1,0 +1,139 @@
+"""A map whose Fourier features lie in a learned metric: [plain(x), cos((x T) Omega + b), ...] of inputs made comparable first.
+
+T = base I + axes axes' says which directions of the inputs matter, and travels with the map; frequencies come from the seed.
+"""
+
+import functools
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from gramfold import stopwatch
+from gramfold.errors import GramfoldError
+from gramfold.features.base import DrawnMap, draw_described, fingerprint_of
+from gramfold.features.maps import Normalize
+from gramfold.moments import Implied
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
+
+PLAIN, CENTRE, SCALE = "plain", "centre", "scale"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """T = base I + axes axes', symmetric: `axes` is d x rank, `base` one number in an array."""
+
+    axes: Array
+    base: Array
+
+    def apply(self, rows: Array) -> Array:
+        """rows T."""
+        axes = arrays.like(self.axes, rows)
+        return arrays.like(self.base, rows) * rows + (rows @ axes) @ axes.T
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some drawn features of x T."""
+
+    map: DrawnMap
+    metric: Metric
+
+
+class MetricMap:
+    """Callable on rows. `description` is {"kind": "metric", "plain": a drawn map's description, "blocks": [such descriptions]};
+    the arrays are "axes.0" (inputs x rank) and "base.0" (one number), "axes.1", ... Where columns are standardised there are also
+    "centre" and "scale", one number a column; elsewhere rows are brought to the length sqrt(d). A `fingerprint` that is given is
+    trusted.
+    """
+
+    kind: ClassVar[str] = "metric"
+
+    def __init__(self, description: Mapping[str, Any], learned: Mapping[str, Array], fingerprint: str | None = None) -> None:
+        self.description = {"kind": self.kind, **description}
+        self.plain = draw_described(self.description[PLAIN])
+        drawn = [draw_described(block) for block in self.description["blocks"]]
+        names = [(f"axes.{i}", f"base.{i}") for i in range(len(drawn))]
+        columns = CENTRE in learned
+        if set(learned) != {*itertools.chain(*names), *((CENTRE, SCALE) if columns else ())}:
+            raise GramfoldError("a map in a learned metric needs one metric for every block, and centre and scale together")
+        self.inputs = self.plain.inputs
+        self.arrays: Mapping[str, Array] = {name: learned[name] for name in sorted(learned)}
+        self.blocks = [Block(map, Metric(learned[axes], learned[base])) for map, (axes, base) in zip(drawn, names, strict=True)]
+        for block in self.blocks:
+            shape, base = tuple(block.metric.axes.shape), tuple(block.metric.base.shape)
+            if block.map.inputs != self.inputs or len(shape) != 2 or not shape[1] <= shape[0] == self.inputs or base != (1,):
+                raise GramfoldError(f"the axes of a learned metric must be at most {self.inputs}, of {self.inputs} numbers each")
+        if columns and any(tuple(learned[name].shape) != (self.inputs,) for name in (CENTRE, SCALE)):
+            raise GramfoldError(f"centre and scale must be {self.inputs} numbers each")
+        self.dim = self.plain.dim + sum(block.map.dim for block in self.blocks)
+        self._fingerprint = fingerprint
+
+    @classmethod
+    def restore(cls, description: Mapping[str, Any], arrays: Mapping[str, Array], fingerprint: str | None) -> "MetricMap":
+        return cls(description, arrays, fingerprint)
+
+    @classmethod
+    def of(cls, plain: DrawnMap, blocks: Sequence[Block], columns: tuple[Array, Array] | None = None) -> "MetricMap":
+        """`columns`: centre and scale of every column; None: rows are brought to one length."""
+        learned: dict[str, Array] = {}
+        for i, block in enumerate(blocks):
+            learned |= {f"axes.{i}": block.metric.axes, f"base.{i}": block.metric.base}
+        if columns is not None:
+            learned |= {CENTRE: columns[0], SCALE: columns[1]}
+        return cls({PLAIN: plain.description, "blocks": [block.map.description for block in blocks]}, learned)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        return self._fingerprint or fingerprint_of(self.description, self.arrays)
+
+    @property
+    def implied(self) -> Implied:
+        length = None if CENTRE in self.arrays else float(self.inputs)
+        implied, at = self.plain.implied_of(length), self.plain.dim
+        for block in self.blocks:
+            implied, at = implied.beside(block.map.implied_of(None), at), at + block.map.dim
+        return implied
+
+    def __repr__(self) -> str:
+        return f"MetricMap({self.inputs} -> {self.dim})"
+
+    @property
+    def columns(self) -> tuple[Array, Array] | None:
+        """Centre and scale of every column, where those make inputs comparable."""
+        return (self.arrays[CENTRE], self.arrays[SCALE]) if CENTRE in self.arrays else None
+
+    def comparable(self, inputs: Array) -> Array:
+        """Rows of one length, or columns of mean zero and variance one."""
+        rows = arrays.float64(inputs)
+        if CENTRE not in self.arrays:
+            return Normalize().function(self.inputs, 0, "")(rows)
+        return (rows - arrays.like(self.arrays[CENTRE], rows)) / arrays.like(self.arrays[SCALE], rows)
+
+    def __call__(self, inputs: Array) -> Array:
+        """float64 features (n x dim)."""
+        if inputs.ndim != 2 or inputs.shape[1] != self.inputs:
+            raise GramfoldError(f"expected rows of {self.inputs} numbers, got an array of shape {tuple(inputs.shape)}")
+        if arrays.is_traced():
+            return self._features(inputs)
+        with stopwatch.phase("features"):
+            parts = [self._features(inputs[rows]) for rows in arrays.blocks(inputs.shape[0], self.inputs) or [slice(0, 0)]]
+            return arrays.concatenate(parts)
+
+    def _features(self, inputs: Array) -> Array:
+        rows = self.comparable(inputs)
+        return arrays.concatenate([self.plain(rows), *(block.map(block.metric.apply(rows)) for block in self.blocks)], axis=1)
+
+    def gradients(self, inputs: Array, directions: Array) -> Array:
+        """The gradient of <features(x_i), direction_i> with respect to the comparable inputs, for every row (n x inputs).
+
+        `directions` is n x dim.
+        """
+        with stopwatch.phase("features"):
+            rows, at = self.comparable(inputs), self.plain.dim
+            total = self.plain.gradients(rows, directions[:, :at])
+            for block in self.blocks:
+                along = block.map.gradients(block.metric.apply(rows), directions[:, at : at + block.map.dim])
+                total, at = total + block.metric.apply(along), at + block.map.dim
+            return total

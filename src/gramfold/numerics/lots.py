@@ -1,0 +1,40 @@
+"""A lot for every sample, drawn from its own numbers: the same whoever has the sample, in whatever order, and however often.
+
+What must be random and yet independent of how data is cut among clients takes its randomness from here.
+"""
+
+import numpy as np
+
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
+
+_STEP, _FIRST, _SECOND = (np.uint64(constant) for constant in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def _mixed(words: np.ndarray) -> np.ndarray:
+    """Every bit of a word depends on every bit of the one before (the finaliser of splitmix64)."""
+    words = (words ^ (words >> np.uint64(30))) * _FIRST
+    words = (words ^ (words >> np.uint64(27))) * _SECOND
+    return np.asarray(words ^ (words >> np.uint64(31)))
+
+
+def lots(rows: Array) -> np.ndarray:
+    """A 64-bit word for every row, from the float64 numbers in it. Equal rows have equal lots."""
+    drawn = np.empty(rows.shape[0], np.uint64)
+    places = _mixed(_STEP * np.arange(1, rows.shape[1] + 1, dtype=np.uint64))
+    for block in arrays.blocks(rows.shape[0], rows.shape[1]):
+        numbers = arrays.to_numpy(arrays.float64(rows[block])) + 0.0  # no negative zeros
+        drawn[block] = _mixed(np.ascontiguousarray(numbers).view(np.uint64) + places).sum(1, dtype=np.uint64)
+    return _mixed(drawn)
+
+
+def shares(drawn: np.ndarray) -> np.ndarray:
+    """Lots as numbers from 0 up to 1."""
+    return np.asarray((drawn >> np.uint64(11)) * 2.0**-53)
+
+
+def signs(drawn: np.ndarray, count: int) -> np.ndarray:
+    """`count` fair signs for every lot, -1.0 or 1.0."""
+    words = _mixed(drawn[:, None] + _STEP * np.arange(1, -(-count // 64) + 1, dtype=np.uint64))
+    bits = (words[:, :, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    return np.asarray(2.0 * bits.reshape(len(drawn), -1)[:, :count] - 1.0)

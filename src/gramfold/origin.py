@@ -1,0 +1,62 @@
+"""Origin: what turned raw samples into the numbers that a head was made for."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from gramfold.errors import MALFORMED, GramfoldError
+
+BACKBONE, TABLE = "backbone", "table"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A backbone, or the encoder of a table. Two that have the same fingerprint give the same numbers for the same samples.
+
+    >>> dino = Origin("backbone", "dinov2s", "5f1c", {"pooling": "both"})
+    >>> Origin.from_json(dino.to_json()) == dino
+    True
+    """
+
+    kind: str
+    name: str
+    """As on the command line."""
+    fingerprint: str
+    """A hash of weights, preprocessing and pooling, or of the encoder's statistics."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What it takes besides the name to make it again."""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} ({self.fingerprint[:8]})"
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.fingerprint))
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Origin":
+        try:
+            return cls.from_dict(json.loads(text))
+        except ValueError as error:
+            raise GramfoldError(f"cannot read where features come from: {error}") from None
+
+    @classmethod
+    def from_dict(cls, fields: Any) -> "Origin":
+        """The origin with these fields, which may come from elsewhere."""
+        try:
+            made = cls(**fields)
+            if made.kind not in (BACKBONE, TABLE) or not isinstance(made.options, Mapping):
+                raise ValueError(f"unknown kind {made.kind!r}")
+            if not all(isinstance(part, str) for part in (made.name, made.fingerprint)):
+                raise ValueError("its name and fingerprint must be text")
+        except MALFORMED as error:
+            raise GramfoldError(f"cannot read where features come from: {error}") from None
+        return made
+
+    def require(self, other: "Origin | None", whose: str) -> None:
+        """Raise where samples are known to come from elsewhere; numbers of unknown origin are taken on trust."""
+        if other is not None and other.fingerprint != self.fingerprint:
+            raise GramfoldError(f"{whose} comes from {other}, but this head was made for {self}; extract with that one")

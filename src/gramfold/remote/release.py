@@ -1,0 +1,52 @@
+"""When the sum of uploads may be released again: only with so many new ones that nobody can compute one site's from two releases.
+
+What sites are sent of the sum gives it away, or much of it. Two sums that differ by one site differ by that site's moments. So a
+release holds at least `release-sites` uploads that no release before it held; an upload that was taken out counts like a new one.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from gramfold import wire
+from gramfold.errors import GramfoldError
+
+RELEASED = "released.json"
+
+
+def check_first(sites: int, least: int) -> None:
+    """Raise unless a sum of so many sites may be released, where none was before."""
+    if sites < least:
+        raise GramfoldError(
+            f"the sum of {sites} sites is not released: each of them could compute much of what the others sent, and "
+            f"`release-sites` is {least}; wait for more sites, or, where all of them agree, set release-sites={max(sites, 1)}"
+        )
+
+
+def check_release(out: Path, counted: Mapping[str, str], least: int) -> None:
+    """Raise unless the sum of these uploads, their ids by site, may be released after the last release; note that it was."""
+    before = _released(out / RELEASED)
+    if before is None:
+        check_first(len(counted), least)
+    else:
+        changed = sorted(site for site in before.keys() | counted.keys() if before.get(site) != counted.get(site))
+        if 0 < len(changed) < least:
+            raise GramfoldError(
+                f"the sum is not released again: since the last time it has changed by {', '.join(changed)} only, and whoever "
+                f"has both could compute what was sent; `release-sites` is {least}. What came is kept and counts in the next "
+                f"run; wait for more, or set release-sites={len(changed)}"
+            )
+        if not changed:
+            return
+    wire.write_atomically(out / RELEASED, json.dumps(dict(counted), indent=1).encode())
+
+
+def _released(path: Path) -> dict[str, str] | None:
+    """The uploads in the last release; None if there was none."""
+    if not path.exists():
+        return None
+    try:
+        found = wire.read_json(wire.read(path))
+        return {str(site): str(upload) for site, upload in found.items()}
+    except (AttributeError, ValueError):
+        raise GramfoldError(f"{path} is damaged; restore it, or choose another `out`") from None

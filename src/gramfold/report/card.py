@@ -1,0 +1,86 @@
+"""Model cards: what a head is, what it was made of and how good it is, beside its file, for people and for machines."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gramfold import wire
+from gramfold.heads import Head
+from gramfold.report.text import number, percent, setting
+from gramfold.version import __version__
+
+FORMAT = 1
+EXACT = "exact moments, added up in the clear: no secure sum, no noise"
+"""The privacy mode of a run without protections."""
+
+
+def make_card(
+    head: Head,
+    *,
+    whose: str,
+    data: Mapping[str, Any],
+    figures: Mapping[str, Any],
+    federation: Mapping[str, Any],
+    protections: Sequence[str] = (),
+) -> dict[str, Any]:
+    """A card's content. `data` are numbers of samples and clients, `figures` accuracies and the like, None where unknown;
+    `federation` says of which state of the shared model the head is, `protections` what the run had, such as a secure sum."""
+    maps = [repr(stream.map) for stream in (*head.streams, *head.refinement)]
+    estimates = {key: head.chosen[key] for key in head.chosen if "leave_one_out" in key}
+    return {
+        "gramfold": __version__,
+        "format": FORMAT,
+        "whose": whose,
+        "method": head.method,
+        "inputs": list(head.shape),
+        "origin": None if head.origin is None else {"name": head.origin.name, "fingerprint": head.origin.fingerprint},
+        "map": list(dict.fromkeys(maps)) or ["a trained network"],
+        "classes": None if head.labels is None else list(head.labels),
+        "probabilities": head.probabilistic,
+        "data": dict(data),
+        "figures": {**figures, **estimates},
+        "chosen": {key: value for key, value in head.chosen.items() if key not in estimates},
+        "federation": dict(federation),
+        "privacy": f"the run had {' and '.join(protections)}" if protections else EXACT,
+    }
+
+
+def card_markdown(card: Mapping[str, Any]) -> str:
+    """The card as a page."""
+    classes = card["classes"]
+    origin = "unknown: whoever gives samples to this head knows"
+    if card["origin"] is not None:
+        origin = f"{card['origin']['name']} (fingerprint `{card['origin']['fingerprint']}`)"
+    kinds = (
+        f"{len(classes)} classes: {', '.join(map(str, classes[:20]))}{', ...' if len(classes) > 20 else ''}" if classes else ""
+    )
+    rows = {
+        "method": f"{card['method']} (gramfold {card['gramfold']})",
+        "gives": (kinds or "numbers") + (", with probabilities" if card["probabilities"] else ""),
+        "takes": f"{' x '.join(map(str, card['inputs']))} numbers from {origin}",
+        "feature map": "; ".join(f"`{entry}`" for entry in card["map"]),
+        **{key.replace("_", " "): f"{value}" for key, value in card["data"].items() if value is not None},
+        **{key.replace("_", " "): _figure(key, value) for key, value in card["figures"].items() if value is not None},
+        "chosen": ", ".join(f"{key} {setting(value)}" for key, value in card["chosen"].items()) or "nothing",
+        **{f"federation's {key}": f"{value}" for key, value in card["federation"].items() if value is not None},
+        "privacy": card["privacy"],
+    }
+    lines = [f"# A head for {card['whose']}", "", "| | |", "| --- | --- |"]
+    return "\n".join([*lines, *(f"| {key} | {value.replace('|', ' ')} |" for key, value in rows.items())]) + "\n"
+
+
+def _figure(key: str, value: float) -> str:
+    return f"{percent(value)} %" if "accuracy" in key or "calibration" in key else number(value)
+
+
+def card_files(path: Path) -> tuple[Path, Path]:
+    """Where the card of the head at a path lies: JSON and Markdown."""
+    return path.with_suffix(".card.json"), path.with_suffix(".card.md")
+
+
+def write_card(path: Path, card: Mapping[str, Any]) -> None:
+    """Write the card of the head whose file is at this path."""
+    as_json, as_text = card_files(path)
+    wire.write_atomically(as_json, json.dumps(card, indent=1, default=str).encode())
+    wire.write_atomically(as_text, card_markdown(card).encode())

@@ -1,0 +1,136 @@
+"""A head that answers: from features, from an uploaded image, from a text or a table's row."""
+
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gramfold.backbones import IMAGES, TEXTS, Backbone, reopen
+from gramfold.errors import GramfoldError
+from gramfold.heads import Head
+from gramfold.numerics.arrays import to_numpy
+from gramfold.origin import BACKBONE, TABLE, Origin
+from gramfold.sources import TableEncoder
+
+MOST_SAMPLES = 10_000
+"""Samples of one question."""
+
+
+class Served:
+    """One head by its name. Its backbone is opened once, when it is first needed, and shared with other heads of that origin."""
+
+    def __init__(self, name: str, head: Head, backbones: "Backbones") -> None:
+        self.name, self.head, self._backbones = name, head, backbones
+
+    def about(self) -> dict[str, Any]:
+        """What a client of this head must know."""
+        origin = self.head.origin
+        return {
+            "name": self.name,
+            "method": self.head.method,
+            "inputs": list(self.head.shape),
+            "labels": None if self.head.labels is None else list(self.head.labels),
+            "probabilities": self.head.probabilistic,
+            "takes": self.takes,
+            "origin": None if origin is None else {"name": origin.name, "fingerprint": origin.fingerprint},
+        }
+
+    @property
+    def takes(self) -> list[str]:
+        """The keys that a question may have."""
+        origin = self.head.origin
+        if origin is None:
+            return ["features"]
+        if origin.kind == TABLE:
+            return ["features", "rows"]
+        return ["features", "image" if origin.options.get("kind") == IMAGES else "texts"]
+
+    def answer(self, question: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Predictions for `features` (rows of numbers), `rows` (of a table, by column) or `texts`."""
+        given = [key for key in ("features", "rows", "texts") if key in question]
+        if len(given) != 1 or given[0] not in self.takes:
+            raise GramfoldError(f"{self.name} takes one of: {', '.join(self.takes)}")
+        origin = question.get("origin")
+        if origin is not None and self.head.origin is not None:
+            self.head.origin.require(Origin(BACKBONE, "these features", str(origin)), "the question")
+        values = question[given[0]]
+        if not isinstance(values, list) or not values or len(values) > MOST_SAMPLES:
+            raise GramfoldError(f"`{given[0]}` must be a list of 1 to {MOST_SAMPLES} samples")
+        if given[0] == "features":
+            return self._predicted(np.asarray(values, dtype=np.float64) if _even(values) else values)
+        if given[0] == "texts":
+            return self._predicted(self._extracted(TEXTS, values))
+        return self._predicted(self._encoded(values))
+
+    def see(self, image: bytes) -> list[dict[str, Any]]:
+        """The prediction for an image's file."""
+        if "image" not in self.takes:
+            raise GramfoldError(f"{self.name} takes {', '.join(self.takes)}, no image")
+        try:
+            return self._predicted(self._extracted(IMAGES, [image]))
+        except GramfoldError as error:
+            raise GramfoldError(f"the image {error}" if str(error).startswith("cannot be read") else str(error)) from None
+
+    def _extracted(self, kind: str, samples: list[Any]) -> np.ndarray:
+        assert self.head.origin is not None
+        backbone = self._backbones.of(self.head.origin)
+        if backbone.kind != kind:
+            raise GramfoldError(f"{self.name} takes {backbone.kind}, not {kind}")
+        with self._backbones.lock:
+            return backbone(samples)
+
+    def _encoded(self, rows: list[Any]) -> np.ndarray:
+        assert self.head.origin is not None
+        encoder = TableEncoder.reopen(self.head.origin)
+        names = list(encoder.statistics.by_column)
+        if not all(isinstance(row, Mapping) for row in rows):
+            raise GramfoldError(f"`rows` must be objects with the columns {', '.join(names)}")
+        return encoder({name: np.array([row.get(name) for row in rows], dtype=object) for name in names})
+
+    def _predicted(self, rows: Any) -> list[dict[str, Any]]:
+        head = self.head
+        scores = to_numpy(head.scores(rows))
+        if head.labels is None:
+            return [{"values": values} for values in scores.tolist()]
+        best = scores.argmax(1)
+        answers: list[dict[str, Any]] = [{"class": head.labels[code]} for code in best]
+        if head.probabilistic:
+            names = [str(label) for label in head.labels]
+            for answer, shares, code in zip(answers, head.probabilities(scores).tolist(), best, strict=True):
+                answer["probability"] = shares[code]
+                answer["probabilities"] = dict(zip(names, shares, strict=True))
+        return answers
+
+
+def _even(values: list[Any]) -> bool:
+    """Whether rows are lists of numbers of one length; what else they are, the head's own check says."""
+    try:
+        return np.asarray(values, dtype=np.float64).ndim > 0
+    except (TypeError, ValueError):
+        return False
+
+
+class Backbones:
+    """The backbones of all heads that are served, each opened once."""
+
+    def __init__(self, device: str = "cpu", name: str | None = None) -> None:
+        self.lock, self._device, self._name = threading.Lock(), device, name
+        self._opened: dict[str, Backbone] = {}
+
+    def of(self, origin: Origin) -> Backbone:
+        with self.lock:
+            if origin.fingerprint not in self._opened:
+                self._opened[origin.fingerprint] = reopen(origin, self._device, self._name)
+            return self._opened[origin.fingerprint]
+
+
+def read_question(body: bytes) -> Mapping[str, Any]:
+    try:
+        question = json.loads(body)
+    except ValueError:
+        raise GramfoldError('the question is no JSON; write for example {"features": [[...]]}') from None
+    if not isinstance(question, dict):
+        raise GramfoldError('the question must be a JSON object, such as {"features": [[...]]}')
+    return question

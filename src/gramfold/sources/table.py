@@ -1,0 +1,131 @@
+"""Tables: CSV and Parquet files, pandas and polars frames, Hugging Face data sets, as named columns."""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gramfold.errors import GramfoldError
+from gramfold.extras import require
+from gramfold.sources.base import COLUMNS, IMAGES, TEXTS, Columns, Source, split_of
+
+Table = Mapping[str, np.ndarray]
+USUAL = {
+    "label": ("label", "labels", "class", "target", "y"),
+    "client": ("client", "site", "hospital", "shop", "user"),
+    "path": ("path", "image", "img", "file", "filename"),
+    "text": ("text", "sentence", "utterance"),
+    "split": ("split", "train"),
+}
+"""The names that columns usually have, by what they are."""
+
+
+def read_table(path: Path) -> Table:
+    """The columns of a CSV or Parquet file. Values of a CSV are text; what is a number, its encoder finds out."""
+    if not path.is_file():
+        raise GramfoldError(f"no such table: {path}")
+    if path.suffix.lower() in (".parquet", ".pq"):
+        parquet = require("pyarrow.parquet", "tables", "reading Parquet")
+        try:
+            return columns_of(parquet.read_table(path))
+        except Exception as error:  # pyarrow's errors share no base with others
+            raise GramfoldError(f"{path} is not a readable Parquet file: {error}") from None
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.reader(file))
+    except (OSError, ValueError, csv.Error) as error:
+        raise GramfoldError(f"{path} is not a readable CSV file: {error}") from None
+    rows = [row for row in rows if row]
+    if not rows:
+        raise GramfoldError(f"{path} is empty; its first line must name the columns")
+    header = [name.strip() for name in rows[0]]
+    if len(set(header)) < len(header):
+        raise GramfoldError(f"{path}: two columns have the same name; rename one")
+    wrong = next((i for i, row in enumerate(rows, 1) if len(row) != len(header)), None)
+    if wrong is not None:
+        raise GramfoldError(f"{path}: row {wrong} has {len(rows[wrong - 1])} values, the header names {len(header)} columns")
+    return {name: np.array([row[i] for row in rows[1:]], dtype=object) for i, name in enumerate(header)}
+
+
+def columns_of(frame: Any) -> Table:
+    """The columns of a frame (pandas, polars, pyarrow), of a data set of Hugging Face, or of a mapping."""
+    if hasattr(frame, "column_names"):  # pyarrow, and `datasets`
+        features = getattr(frame, "features", {})
+        pictures = {name for name, feature in features.items() if type(feature).__name__ == "Image"}  # decoded when needed
+        return {name: frame[name] if name in pictures else _column(frame[name]) for name in frame.column_names}
+    if hasattr(frame, "columns"):
+        return {str(name): _column(frame[name]) for name in frame.columns}
+    return {str(name): _column(values) for name, values in frame.items()}
+
+
+def _column(values: Any) -> np.ndarray:
+    """A column as an array; of Python objects unless it holds numbers."""
+    found = values.to_numpy() if hasattr(values, "to_numpy") else values
+    if isinstance(found, np.ndarray) and found.dtype.kind in "fiub":
+        return found
+    listed = [value.as_py() if hasattr(value, "as_py") else value for value in found]
+    column = np.empty(len(listed), dtype=object)
+    for i, value in enumerate(listed):  # one by one: values may be arrays themselves
+        column[i] = value
+    return column
+
+
+def table_source(table: Table, columns: Columns, name: str, folder: Path | None = None, kind: str | None = None) -> Source:
+    """A table's samples. Paths are taken from `folder`, where they are not absolute. `kind`: what a backbone will take."""
+    found = {what: _named(table, what, getattr(columns, what), name) for what in USUAL}
+    if kind is None:
+        kind = IMAGES if found["path"] else TEXTS if found["text"] else COLUMNS
+    labels, client = (_words(table, found[what]) for what in ("label", "client"))
+    train = None if found["split"] is None else split_of(table[found["split"]].tolist(), name)
+    if kind == COLUMNS:
+        given = columns.only or [column for column in table if column not in found.values()]
+        missing = [column for column in given if column not in table]
+        if missing:
+            raise GramfoldError(f"{name} has no column {missing[0]!r}; it has: {_listed(table)}")
+        if not given:
+            raise GramfoldError(f"{name} has no columns but those that say what a sample is; it has: {_listed(table)}")
+        return Source(name, kind, {column: table[column] for column in given}, labels, client, train)
+    wanted = found["path"] if kind == IMAGES else found["text"]
+    if wanted is None:
+        what = "path" if kind == IMAGES else "text"
+        raise GramfoldError(f"{name} has no column of {kind}; name it with --{what}-column; it has: {_listed(table)}")
+    items: Any = table[wanted]
+    if isinstance(items, np.ndarray):
+        items = items.tolist()
+        missing_at = next(
+            (i for i, value in enumerate(items) if value is None or (isinstance(value, float) and value != value)), None
+        )
+        if missing_at is not None:
+            raise GramfoldError(f"{name}: sample {missing_at} has nothing in column {wanted!r}; leave it out")
+        if kind == IMAGES:
+            items = [(folder or Path()) / value if isinstance(value, str) else value for value in items]
+    return Source(name, kind, items, labels, client, train)
+
+
+def _named(table: Table, what: str, given: str | None, name: str) -> str | None:
+    if given is not None:
+        if given not in table:
+            raise GramfoldError(f"{name} has no column {given!r}; it has: {_listed(table)}")
+        return given
+    lower = {column.lower(): column for column in table}
+    return next((lower[usual] for usual in USUAL[what] if usual in lower), None)
+
+
+def _words(table: Table, column: str | None) -> np.ndarray | None:
+    """A column of labels or clients; text that is all whole numbers becomes numbers."""
+    if column is None:
+        return None
+    values = table[column]
+    if values.dtype != object:
+        return values
+    listed = [None if value == "" else value for value in values.tolist()]
+    if all((isinstance(value, str) and value.strip().lstrip("-").isdigit()) or type(value) is int for value in listed):
+        return np.array(listed).astype(np.int64)
+    return np.array(listed, dtype=object)
+
+
+def _listed(table: Table) -> str:
+    names = list(table)
+    return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")

@@ -1,0 +1,165 @@
+"""Data as people have it: folders, tables, frames, Hugging Face data sets."""
+
+import numpy as np
+import pytest
+
+from gramfold import GramfoldError
+from gramfold.backbones import open_backbone
+from gramfold.extraction import load_data
+from gramfold.federation import Federation
+from gramfold.sources import Columns, image_folder, open_source, source_of
+from raw_cases import pictures, write_function, write_photos
+
+TEXTS = ["my card is gone", "where is my card", "what is the rate", "the rate please"] * 3
+INTENTS = ["lost", "lost", "rate", "rate"] * 3
+
+
+# --- folders of images ---
+
+
+def test_folders_are_classes(tmp_path):
+    paths = write_photos(tmp_path / "photos")
+    source = image_folder(tmp_path / "photos")
+    assert sorted(paths) == list(source.items)
+    assert source.labels.tolist() == [path.parent.name for path in source.items]
+    assert source.client is None
+
+
+def test_folders_above_classes_are_clients(tmp_path):
+    write_photos(tmp_path, clients=("north", "south"))
+    source = image_folder(tmp_path)
+    assert set(source.client) == {"north", "south"}
+    assert set(source.labels) == {"red", "green", "blue"}
+
+
+def test_train_and_test_are_no_clients(tmp_path):
+    write_photos(tmp_path / "train", 9)
+    write_photos(tmp_path / "test", 6, clients=())
+    source = image_folder(tmp_path)
+    assert (source.train.sum(), source.n, source.client) == (9, 15, None)
+
+
+def test_images_without_folders_have_no_labels(tmp_path):
+    write_photos(tmp_path / "a", 6)
+    assert image_folder(tmp_path / "a" / "red").labels is None
+
+
+@pytest.mark.parametrize(
+    ("layout", "words"),
+    [([], "holds no images"), (["a.txt"], "holds no images"), (["x/a.png", "b.png"], "does not lie as deep")],
+)
+def test_folders_that_are_none(layout, words, tmp_path):
+    for name in layout:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    with pytest.raises(GramfoldError, match=words):
+        image_folder(tmp_path)
+    with pytest.raises(GramfoldError, match="no such folder"):
+        image_folder(tmp_path / "nowhere")
+
+
+# --- tables ---
+
+
+def write_csv(path, header, rows):
+    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
+    return path
+
+
+def test_a_csv_of_paths_is_read_beside_its_images(tmp_path):
+    paths = write_photos(tmp_path / "photos", 12)
+    rows = [(path.relative_to(tmp_path), path.parent.name, i % 2) for i, path in enumerate(paths)]
+    source = open_source(str(write_csv(tmp_path / "list.csv", "path,label,client", rows)))
+    assert [item.name for item in source.items] == [path.name for path in paths]
+    own = open_backbone(f"python:{write_function(tmp_path)}:colours")
+    dataset = load_data(tmp_path / "list.csv", own)
+    assert dataset.inputs.shape == (12, 54)
+    assert set(dataset.client) == {"0", "1"}
+
+
+def test_frames_and_files_give_the_same(tmp_path):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    letters = open_backbone(f"python:{write_function(tmp_path)}:letters")
+    frame = pandas.DataFrame({"text": TEXTS, "intent": INTENTS, "desk": ["a", "b", "a"] * 4})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    columns = Columns(label="intent", client="desk")
+    forms = [frame, polars.DataFrame(frame.to_dict("list")), tmp_path / "t.csv", tmp_path / "t.parquet", frame.to_dict("list")]
+    made = [load_data(form, letters, columns=columns) for form in forms]
+    for one in made:
+        assert np.array_equal(np.asarray(one.inputs), np.asarray(made[0].inputs))
+        assert (one.labels, one.client.tolist()) == (("lost", "rate"), ["a", "b", "a"] * 4)
+        assert one.targets.tolist() == made[0].targets.tolist()
+
+
+def test_a_data_set_of_hugging_face(tmp_path):
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    from PIL import Image
+
+    images, codes = pictures(6)
+    features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=["red", "green", "blue"])})
+    made = datasets.Dataset.from_dict({"image": [Image.fromarray(image) for image in images], "label": codes.tolist()}, features)
+    colours = open_backbone(f"python:{write_function(tmp_path)}:colours")
+    dataset = load_data(made, colours)
+    assert dataset.labels == ("blue", "green", "red")
+    assert np.asarray(dataset.labels)[dataset.targets].tolist() == ["red", "green", "blue"] * 2
+    assert np.allclose(np.asarray(dataset.inputs), colours(images))
+
+
+def test_images_of_an_npz_file(tmp_path):
+    images, codes = pictures(6)
+    np.savez(tmp_path / "i.npz", images=images, labels=codes, classes=np.array(["red", "green", "blue"]))
+    dataset = load_data(tmp_path / "i.npz", open_backbone(f"python:{write_function(tmp_path)}:colours"))
+    assert np.asarray(dataset.labels)[dataset.targets].tolist() == ["red", "green", "blue"] * 2
+
+
+def test_clients_with_other_classes_in_another_order_fold_by_name(tmp_path):
+    """Each client numbers its own classes; the federation goes by their names."""
+    write_photos(tmp_path / "p", 36, clients=("north", "south", "west"))
+    for gone in ("north/blue", "south/red"):
+        for path in (tmp_path / "p" / gone).iterdir():
+            path.unlink()
+    dataset = load_data(tmp_path / "p", open_backbone(f"python:{write_function(tmp_path)}:colours"))
+    federation = Federation.from_dataset(dataset)
+    held = {c.name: {federation.task.labels[code] for code in c.train().targets} for c in federation}
+    assert held == {"north": {"red", "green"}, "south": {"green", "blue"}, "west": {"red", "green", "blue"}}
+    assert federation.task.origin == dataset.origin
+
+
+def test_an_unknown_label_is_said(tmp_path):
+    dataset = load_data({"text": TEXTS, "label": INTENTS}, open_backbone(f"python:{write_function(tmp_path)}:letters"))
+    task = Federation.from_dataset(dataset, 2, "iid").task
+    with pytest.raises(GramfoldError, match=r"client 'south' has label 'chat' \(sample 0\), which is not among the 2 classes"):
+        task.admit("south", np.asarray(dataset.inputs)[:1], np.array(["chat"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "words"),
+    [
+        ("", Columns(), "is empty"),
+        ("text,label\n", Columns(), "no samples"),
+        ("text,label\na,b,c\n", Columns(), "row 2 has 3 values"),
+        ("text,text\na,b\n", Columns(), "two columns have the same name"),
+        ("words,label\na,b\n", Columns(text="text"), "has no column 'text'; it has: words, label"),
+        ("words,label\na,b\n", Columns(), "no column of texts; name it with --text-column"),
+        ("text,kind\na,b\n", Columns(), "has no labels; name the column with --label-column"),
+        ("text,label\na,\nb,c\n", Columns(), "sample 0 has no label"),
+        ("text,label,split\na,b,perhaps\n", Columns(), "train or test, found 'perhaps'"),
+    ],
+)
+def test_a_table_that_is_wrong(text, columns, words, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(GramfoldError, match=words):
+        load_data(tmp_path / "t.csv", open_backbone(f"python:{write_function(tmp_path)}:letters"), columns=columns)
+
+
+def test_a_backbone_takes_what_it_takes(tmp_path):
+    letters = open_backbone(f"python:{write_function(tmp_path)}:letters")
+    write_photos(tmp_path / "p", 3)
+    with pytest.raises(GramfoldError, match=r"p holds images, but backbone .* takes texts"):
+        load_data(tmp_path / "p", letters)
+    with pytest.raises(GramfoldError, match="p holds images; name a backbone for them, such as --backbone dinov2s"):
+        load_data(tmp_path / "p")
+    with pytest.raises(GramfoldError, match=r"is no folder of images, and no \.csv"):
+        source_of(str(tmp_path / "own_backbone.py"))
