@@ -27,7 +27,7 @@ from gramfold.wire.record import Record
 
 GAMMA = 0.3
 """Refinement penalty in units of the kernel's mean diagonal; the result is flat from 0.1 to 3."""
-COSINE, COSINE_LEARNED = 1.5, 1.5
+COSINE, COSINE_LEARNED = 1.5, 0.8
 """Where the prior sees the weight of the cosine, in units of the square root of the number of classes. Learned features bring
 samples closer to their class, all alike: the same angle is weaker evidence."""
 PRIOR_SAMPLES = 20.0
