@@ -72,7 +72,7 @@ def data_sets(cifar: str | None, shift: str | None, seeds: int) -> Iterator[Data
         data = load_npz(cifar)
         rows = np.random.default_rng(0).permutation(len(data.codes))[:20_000]
         yield Data(
-            "CIFAR-100", np.asarray(data.inputs[rows], np.float32), data.codes[rows], None, [10, 100, 1000], max(1, seeds // 3)
+            "CIFAR-100", np.asarray(data.inputs[rows], np.float32), data.codes[rows], None, [100, 1000, 10], max(1, seeds // 3)
         )
 
 
@@ -177,7 +177,8 @@ def keep(name: str, rows: list[dict[str, Any]]) -> None:
     path = RESULTS / "every_data.json"
     others = [row for row in (json.loads(path.read_text()) if path.exists() else []) if row["data"] != name]
     RESULTS.mkdir(exist_ok=True)
-    path.write_text(json.dumps(others + rows, indent=1) + "\n")
+    lines = ",\n".join(json.dumps(row) for row in others + rows)
+    path.write_text(f"[\n{lines}\n]\n")
 
 
 if __name__ == "__main__":

@@ -363,6 +363,60 @@ def choosing() -> str:
     return "\n".join(lines)
 
 
+def privacy() -> str:
+    """The attack, what the secure sum costs, and what noise does."""
+    attack, secure, noise = load("attack"), load("secure"), load("dp")
+    plain = attack["modes"][0]
+    lines = [
+        "| what the server sees | of samples | rebuilt | median error | single sample of a class: error | seconds |",
+        "| --- |" + " ---: |" * 5,
+    ]
+    for row in attack["modes"]:
+        errors = [f"{row[key]:.0e}" if row[key] < 1e-3 else f"{row[key]:.2f}" for key in ("median_error", "single_sample_error")]
+        lines.append(
+            f"| {row['mode']} | {row['samples']} | {row['with_label']} of {attack['samples']} | {errors[0]} | {errors[1]} | {row['seconds']:.0f} |"
+        )
+    parts = [
+        f"### The attack\n\nA client of digits with {attack['samples']} samples among {attack['clients']}, PACE's kind of map (`{attack['features']}`, {attack['dim']} features), known to the server. "
+        f"*Rebuilt*: to within 1 %, with the right label. Errors are relative to a sample's length; guessing the mean of the class from the sum of all has {attack['guess_error']:.2f}, "
+        f"for the single sample {attack['single_sample_guess']:.2f}. `python -m benchmarks.attack`.",
+        "\n".join(lines),
+        f"From the plain upload {plain['with_label']} of {attack['samples']} samples come back; from a sum, or with noise, what comes back is no closer than that guess. The single sample is read off a plain upload; "
+        f"in a sum of three clients of which no other has the class it would be read off too (error {attack['only_sample_in_a_sum_of_3']:.0e}): only noise hides it there. "
+        f"And a sum of three clients with {attack['small_sum_of_3']['samples']} samples in all, fewer than the features, gives {attack['small_sum_of_3']['with_label']} of them back, though not whose they are.",
+    ]
+    lines = [
+        "| clients | neighbours | seconds, client | seconds, server | sent by a client | received | plain upload, many samples | plain, 400 samples |",
+        "| ---: |" + " ---: |" * 7,
+    ]
+    for row in secure["runs"]:
+        server = row["server_adding_seconds"] + row["server_unmasking_seconds"]
+        moved = [size(row[key]) for key in ("client_bytes", "client_received_bytes", "plain_bytes", "plain_bytes_few_samples")]
+        lines.append(
+            f"| {row['clients']} | {row['neighbours']} | {row['client_seconds']:.2f} | {server:.2f} | {' | '.join(moved)} |"
+        )
+    parts += [
+        f"### What the secure sum costs\n\n{secure['features']} features, {secure['classes']} classes, one core of a machine with other work; a client's seconds are those of all four steps, beside computing its moments. "
+        "*Received* is without the broadcast, which is the plain run's. `python -m benchmarks.secure`.",
+        "\n".join(lines),
+    ]
+    lines = ["| | eps 1 | eps 2 | eps 4 | eps 8 | no noise |", "| --- |" + " ---: |" * 5]
+    for method in dict.fromkeys(row["method"] for row in noise["rows"]):
+        for title, key, scale, digits in (
+            ("accuracy %", "accuracy", 100, 1),
+            ("shared model %", "shared_accuracy", 100, 1),
+            ("calibration error", "calibration_error", 1, 3),
+        ):
+            values = [f"{scale * row[key]:.{digits}f}" for row in noise["rows"] if row["method"] == method]
+            lines.append(f"| {method}, {title} | {' | '.join(values)} |")
+    parts += [
+        f"### Accuracy under noise\n\nCIFAR-100 as frozen DINOv2-small features, {noise['clients']} clients, Dirichlet 0.1, {noise['samples']} training samples, `bias+linear`, delta {noise['delta']:g}, noise shared under a secure sum "
+        f"({noise['draws']} draws). `python -m benchmarks.dp FILE.npz`.",
+        "\n".join(lines),
+    ]
+    return "\n\n".join(parts)
+
+
 def every_data() -> str:
     """A row a cell: PACE against the best of the others on test data, and its estimate against the truth; means over seeds."""
     rows = load("every_data")
@@ -407,6 +461,7 @@ def main() -> None:
     models = ["PACE personal", "PACE shared", "pooled LR, C = 1", "LR per hospital"]
     _put(ROOT / "docs" / "guide" / "tables.md", binary(settings, models))
     _put(ROOT / "docs" / "guide" / "choosing.md", choosing())
+    _put(ROOT / "docs" / "privacy.md", privacy())
     _put(ROOT / "docs" / "guide" / "raw.md", front_door())
     _put(ROOT / "docs" / "data.md", every_data())
 

@@ -34,6 +34,7 @@ from gramfold.methods import (
     PFedMe,
 )  # fmt: skip
 from gramfold.moments import Moments
+from gramfold.privacy import DP, SecureSum
 from gramfold.version import __version__
 
 if TYPE_CHECKING:
@@ -45,10 +46,10 @@ if TYPE_CHECKING:
     from gramfold.table_transformer import TableTransformer
 
 __all__ = [
-    "AFL", "APFL", "PACE", "ClientResult", "Columns", "Comparison", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg",
-    "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError", "Head",
-    "HeartPFL", "IllConditionedWarning", "InputError", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe",
-    "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning", "Result", "SharedHeadWarning",
+    "AFL", "APFL", "DP", "PACE", "ClientResult", "Columns", "Comparison", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS",
+    "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError",
+    "Head", "HeartPFL", "IllConditionedWarning", "InputError", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe",
+    "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning", "Result", "SecureSum", "SharedHeadWarning",
     "TableTransformer", "__version__", "compare", "load_data", "load_head", "load_result", "open_backbone", "run", "write_onnx",
     "write_sklearn", "write_torch",
 ]  # fmt: skip

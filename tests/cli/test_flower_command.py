@@ -65,6 +65,15 @@ def test_new_writes_what_the_readme_speaks_of(gramfold, tmp_path):
     assert f'ssl_certificate     "{project}/server/keys/server.crt";' in nginx
 
 
+def test_a_sites_identity_is_made_once_and_only_its_public_half_is_printed(gramfold, tmp_path):
+    pytest.importorskip("cryptography", reason="needs the extra secure")
+    (code, one, _), (_, two, _) = (gramfold("flower", "identity", "state") for _ in range(2))
+    assert (code, one) == (0, two)
+    assert one == (tmp_path / "state" / "identity.pub").read_text()
+    assert one.strip() != (tmp_path / "state" / "identity.key").read_bytes().hex()
+    assert (tmp_path / "state" / "identity.key").stat().st_mode & 0o777 == 0o600
+
+
 def test_without_flower_there_is_one_line(tmp_path):
     """A process in which flwr cannot be found."""
     script = """

@@ -258,3 +258,16 @@ def test_report_makes_the_page_again_and_refuses_what_is_no_result(gramfold, tmp
         code, _, err = gramfold("report", wrong)
         assert code == 2
         assert len(err.strip().splitlines()) == 1
+
+
+def test_a_private_run_says_so_and_refuses_what_cannot_be(gramfold, tmp_path):
+    pytest.importorskip("cryptography", reason="a secure sum needs the package cryptography")
+    common = ("run", "--clients", "5", "--partition", "iid", "--json")
+    code, out, _ = gramfold(*common, "--methods", "afl,local", "--secure", "--dp-eps", "4", "--out", "here")
+    assert code == 0
+    private = json.loads(out)["methods"][0]["privacy"]
+    assert (private["dp"]["eps"], private["dp"]["delta"], private["secure_sum"]["minimum"]) == (4, 1e-5, 3)
+    for options, why in ((("--secure", "--clients", "2"), "hide nobody"), (("--dp-eps", "0"), "eps above 0")):
+        code, out, err = gramfold(*common, "--methods", "afl", *options, "--out", "there")
+        assert (code, out) == (2, "")
+        assert why in err

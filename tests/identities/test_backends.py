@@ -126,9 +126,26 @@ def test_whole_runs_agree(method, blobs, federation):
 def test_a_regression_agrees(rng):
     X, Y = rng.standard_normal((60, 5)), rng.standard_normal((60, 2))
     federation = gf.Federation.split(X, Y, clients=3, partition="iid", regression=True)
-    for method in (gf.AFL(), gf.FedHiP(), gf.APFL(refinement="relu:16"), gf.Local()):
+    for method in (gf.AFL(), gf.FedHiP(), gf.APFL(refinement="relu:16"), gf.Local(), gf.PACE(refinement="relu:16")):
         on_numpy, on_torch = gf.run(method, federation), gf.run(method, federation, device=TORCH_ON_CPU)
         assert on_torch.mean_rmse == pytest.approx(on_numpy.mean_rmse, rel=1e-9)
+
+
+@pytest.mark.parametrize("regime", ["sum", "moments"])
+def test_clients_that_go_their_own_way_agree(regime, rng):
+    centres, parts = 1.5 * rng.standard_normal((4, 8)), {}
+    for k in range(6):
+        codes = rng.integers(0, 4, 100)
+        turned = np.linalg.qr(rng.standard_normal((8, 8)))[0]
+        parts[str(k)] = ((centres[codes] + rng.standard_normal((100, 8))) @ turned, codes)
+    federation = gf.Federation.from_clients(parts, test=0.0, labels=range(4))
+    method = gf.PACE(features="bias+linear+fourier:256", refinement="relu:16", regime=regime)
+    on_numpy, on_torch = gf.run(method, federation), gf.run(method, federation, device=TORCH_ON_CPU)
+    assert max(head.chosen["alpha"] for head in on_numpy.heads.values()) > 0
+    for name, head in on_numpy.heads.items():
+        X = parts[name][0]
+        assert on_torch.heads[name].chosen["alpha"] == head.chosen["alpha"]
+        np.testing.assert_allclose(arrays.to_numpy(on_torch.heads[name].scores(X)), head.scores(X), rtol=0, atol=1e-7)
 
 
 def test_an_unusable_device_is_refused(federation):

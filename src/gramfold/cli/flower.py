@@ -73,6 +73,20 @@ def up(
 
 
 @flower.command()
+def identity(
+    state: Annotated[Path, typer.Argument(help="The site's state-dir.")] = Path("state"),
+) -> None:
+    """At a site: print the public half of its key for secure sums, made if there is none, for the other sites' `trusted-keys`."""
+    from gramfold.engines.saved import make_folder
+    from gramfold.privacy import masks
+    from gramfold.remote.secure_site import identity
+
+    masks.require_cryptography()
+    make_folder(state)
+    typer.echo(masks.identity_of(identity(state)).hex())
+
+
+@flower.command()
 def outcome(out: Annotated[Path, typer.Argument(help="The `out` of a run.")] = Path("result")) -> None:
     """Say how the last run ended: exit code 2 and its reason if it failed. (`flwr run` ends with 0 either way.)"""
     from gramfold.remote.run import outcome as outcome_of

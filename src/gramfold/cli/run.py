@@ -23,6 +23,7 @@ from gramfold.extraction import FAIL
 from gramfold.federation import Dataset, Federation
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
 from gramfold.methods.protocol import INSTEAD
+from gramfold.privacy import DP, Privacy, SecureSum
 from gramfold.report import comparison_table, result_table, write_card
 
 TABLES = ("comparison.csv", "comparison.tex", "comparison.md")
@@ -76,6 +77,9 @@ def run(
     evaluate_every: Annotated[
         int, typer.Option(help="Test all clients every N rounds, for the report's curves only.", min=0)
     ] = 0,
+    secure: Annotated[bool, typer.Option("--secure", help="Hide all uploads but their sum from the server.")] = False,
+    dp_eps: Annotated[float | None, typer.Option(help="Add noise: differential privacy with this eps for every sample.")] = None,
+    dp_delta: Annotated[float, typer.Option(help="The delta of --dp-eps.")] = 1e-5,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
     cache: shared.CacheFolder = None,
     unreadable: shared.Unreadable = FAIL,
@@ -91,6 +95,7 @@ def run(
     Without options: scikit-learn's digits, 20 clients, a strongly skewed Dirichlet partition, every analytic method.
     """
     chosen = _methods(methods, features, settings or [])
+    privacy = Privacy(SecureSum() if secure else None, None if dp_eps is None else DP(dp_eps, dp_delta))
     _check_outputs(out, OUTPUTS)
     if heads is not None:
         _check_outputs(heads, [method.name for method in chosen])
@@ -104,7 +109,7 @@ def run(
         for number in numbers:
             federation = Federation.from_dataset(dataset, clients, partition, test, number, **cut)  # type: ignore[arg-type]
             keep = checkpoint if seeds is None or checkpoint is None else checkpoint / f"seed-{number}"
-            options: dict[str, Any] = {"device": device, "checkpoint": keep, "evaluate_every": evaluate_every}
+            options: dict[str, Any] = {"device": device, "checkpoint": keep, "evaluate_every": evaluate_every, "privacy": privacy}
             results: list[Result] = []
             with open_engine(engine, federation, **options) as run_method:
                 for method in chosen:

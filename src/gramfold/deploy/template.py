@@ -24,6 +24,10 @@ RUN_CONFIG: Mapping[str, Value] = {
     "sites": "",
     "max-classes": 1000,
     "release-sites": 3,
+    "secure": False,
+    "secure-threshold": 2 / 3,
+    "dp-eps": 0.0,
+    "dp-delta": 1e-5,
 }
 """Everything that can be set for a run (`flwr run -c 'method="afl"'`)."""
 
@@ -197,6 +201,13 @@ one site differ by that site's moments. If all sites agree to it, set `release-s
 
 To take a site out for good, revoke its key (`flwr supernode unregister NODE-ID gramfold`) and erase what it sent; the receipt is
 printed and kept in `result/forgotten.jsonl`: `gramfold flower forget {first} --out result`.
+
+## Hiding uploads from the server
+
+With three sites or more, `secure = true` in `app/pyproject.toml` shows the server the sum of the sites' uploads only. So that it
+cannot pose as the other sites, exchange identities without it, before the first such run: `gramfold flower identity` prints a
+site's line. Put the lines of all sites into a file, `{{"{first}": "3f0c...", ...}}`, copy it to every site, and name it in each
+`site.toml`: `trusted-keys = "sites.json"`. See gramfold's docs/privacy.md.
 
 ## When it does not work
 

@@ -9,11 +9,12 @@ from typing import Any, Protocol
 
 from gramfold.engines.events import Event, Progress
 from gramfold.engines.folder import load_result
-from gramfold.engines.inprocess import run_inprocess
+from gramfold.engines.inprocess import OPEN, run_inprocess
 from gramfold.engines.result import ClientResult, Result
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation
 from gramfold.methods import Method, make_method
+from gramfold.privacy import DP, Privacy, SecureSum
 
 ENGINES = ("inprocess", "flower")
 
@@ -33,11 +34,12 @@ def open_engine(
     checkpoint: Path | None = None,
     evaluate_every: int = 0,
     keep_total: bool | None = None,
+    privacy: Privacy = OPEN,
 ) -> Iterator[RunMethod]:
     """Run methods one after another; what the engine needs is started once and stopped at the end of the block."""
     if engine == "inprocess":
         options: dict[str, Any] = {"checkpoint": checkpoint, "evaluate_every": evaluate_every, "keep_total": keep_total}
-        yield partial(run_inprocess, federation=federation, device=device, **options)
+        yield partial(run_inprocess, federation=federation, device=device, privacy=privacy, **options)
     elif engine == "flower":
         if device != "cpu" or checkpoint is not None or evaluate_every or keep_total:
             raise GramfoldError("the flower engine does not support device, checkpoint, evaluate_every or keep_total; omit them")
@@ -46,7 +48,7 @@ def open_engine(
         require_flwr()
         from gramfold.engines.flower.engine import on_flower
 
-        with on_flower(federation) as run_method:
+        with on_flower(federation, privacy) as run_method:
             yield run_method
     else:
         raise GramfoldError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
@@ -63,6 +65,8 @@ def run(
     checkpoint: str | PathLike[str] | None = None,
     evaluate_every: int = 0,
     keep_total: bool | None = None,
+    secure: SecureSum | None = None,
+    dp: DP | None = None,
 ) -> Result:
     """Run a method over a federation and evaluate every client's final model.
 
@@ -73,6 +77,7 @@ def run(
     `evaluate_every` adds the clients' mean test accuracy to the history every so many rounds, for the report only.
     `keep_total` says whether the result holds the sum of the clients' moments, from which samples can be added and forgotten
     (`Result.update`); if not said it does up to 64 MB, which is about 2,800 features.
+    `secure`, a gf.SecureSum(), hides all uploads but their sum from the server; `dp`, a gf.DP(eps=...), adds noise to them.
     """
     if isinstance(method, str):
         method = make_method(method)
@@ -82,7 +87,7 @@ def run(
         raise GramfoldError(f"run needs a Federation, got {type(federation).__name__}; see Federation.split and from_clients")
     folder = None if checkpoint is None else Path(checkpoint)
     options: dict[str, Any] = {"checkpoint": folder, "evaluate_every": evaluate_every, "keep_total": keep_total}
-    with open_engine(engine, federation, device=device, **options) as run_method:
+    with open_engine(engine, federation, device=device, privacy=Privacy(secure, dp), **options) as run_method:
         return run_method(method, progress=progress, keep_heads=keep_heads)
 
 

@@ -48,9 +48,10 @@ class Snapshot(Record, kind="checkpoint"):
 class Checkpoint:
     """One run's file in a folder. A file from a different run is refused, never used."""
 
-    def __init__(self, folder: Path, method: Method, federation: Federation) -> None:
+    def __init__(self, folder: Path, method: Method, federation: Federation, privacy: Mapping[str, Any] | None = None) -> None:
+        """`privacy`: what the run states of it."""
         self.path = folder / f"{method.name}.safetensors"
-        self._run = _fingerprint(method, federation)
+        self._run = _fingerprint(method, federation, privacy or {})
         self._samples = {client.name: _digest(client) for client in federation.clients}
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -95,12 +96,12 @@ def _restored(packet: Packet) -> Saved:
     return Saved(state, {name: dict(memory) for name, memory in saved.memories.items()}, dict(saved.seconds))
 
 
-def _fingerprint(method: Method, federation: Federation) -> str:
+def _fingerprint(method: Method, federation: Federation, privacy: Mapping[str, Any]) -> str:
     """Equal for runs with equal results if their samples are equal: a hash of method, parameters, clients and task."""
     task = federation.task
     identity = [
         method.name, dict(method.parameters()), [client.name for client in federation.clients], task.inputs, task.outputs,
-        task.seed, dict(federation.description),
+        task.seed, dict(federation.description), *([dict(privacy)] if privacy else []),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:32]
 

@@ -97,7 +97,7 @@ class Driver:
         self.state.history.append(self._entry())
 
     def _aggregate(self, fold: Fold) -> Record:
-        total = fold.take_total()
+        total = self.transport.release(fold.take_total(), len(fold.contributed))
         self.total = total if worth_keeping(self.method, total, self.keep_total) else None
         return self.method.aggregate(total, self.state.broadcast)
 
@@ -107,7 +107,7 @@ class Driver:
             fold.add(contribution)
             return True
         try:
-            self.method.check(contribution.upload, request.broadcast)
+            self.transport.check(request, contribution.upload)
             fold.add(contribution)
         except Exception as error:  # a bad upload must not stop the other clients
             reason = str(error) if isinstance(error, GramfoldError) else f"its upload cannot be read: {error!r}"
@@ -176,4 +176,5 @@ class Driver:
             run=Run(method, transport.task, state.broadcast, total, counted),
             chosen={**state.tuned, **method.chosen(state.broadcast)},
             history=state.history,
+            privacy=transport.statement,
         ).with_final_figures()

@@ -13,6 +13,7 @@ from gramfold.engines.checkpoint import SAVE_EVERY_SECONDS, Checkpoint, Saved
 from gramfold.engines.driver import Driver
 from gramfold.engines.events import Event, Progress
 from gramfold.engines.result import Result
+from gramfold.engines.secured import SecuredRound, check_private
 from gramfold.engines.transport import Contribution, Final, Finished, Out, Round, Transport
 from gramfold.engines.workers import Workers, cpu_count
 from gramfold.errors import GramfoldError
@@ -21,6 +22,9 @@ from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
 from gramfold.methods import Batched, ClientData, Method, Tunable
 from gramfold.numerics import arrays, threads
+from gramfold.privacy import Privacy
+
+OPEN = Privacy()
 
 
 def run_inprocess(
@@ -33,10 +37,14 @@ def run_inprocess(
     checkpoint: Path | None = None,
     evaluate_every: int = 0,
     keep_total: bool | None = None,
+    privacy: Privacy = OPEN,
 ) -> Result:
     """Run a method over a federation, clients in parallel threads (one after another on an accelerator)."""
     arrays.check_device(device)
-    saved = Checkpoint(checkpoint, method, federation) if checkpoint is not None else None
+    check_private(method, privacy, federation.task)
+    if privacy and device != "cpu":
+        raise GramfoldError("secure sums and noise are computed on the CPU; omit device")
+    saved = Checkpoint(checkpoint, method, federation, privacy.statement()) if checkpoint is not None else None
     found = saved.load() if saved is not None else None
     given = method
     tuned: dict[str, Any] = {}
@@ -55,13 +63,15 @@ def run_inprocess(
         tuned = dict(chosen)
     with threads.engine():
         method = method.settled(federation.task)
-        transport = InProcess(method, federation, device, progress)
+        check_private(method, privacy, federation.task)
+        transport = InProcess(method, federation, device, progress, privacy)
         if found is not None:
             transport.memories = found.memories
             transport.seconds |= found.seconds
         driver = Driver(
-            method, transport, None if found is None else found.state, evaluate_every=evaluate_every, keep_total=keep_total
-        )
+            method, transport, None if found is None else found.state, evaluate_every=evaluate_every,
+            keep_total=keep_total if privacy.dp is None else False,
+        )  # fmt: skip
         driver.state.tuned = tuned or driver.state.tuned
         _run_rounds(driver, saved)
         return driver.result(given, keep_heads)
@@ -112,13 +122,23 @@ class _Share:
 class InProcess(Transport):
     """The clients of a federation, in threads; each worker sums the uploads of its clients before handing them on."""
 
-    def __init__(self, method: Method, federation: Federation, device: str = "cpu", progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        method: Method,
+        federation: Federation,
+        device: str = "cpu",
+        progress: Progress | None = None,
+        privacy: Privacy = OPEN,
+    ) -> None:
         super().__init__()
+        self.privacy = privacy
+        self._round: Round | None = None
         self.federation, self.task, self.device, self.progress = federation, federation.task, device, progress
         self._by_name = {client.name: client for client in federation}
         self._method, self._keep_loaded = method, method.rounds > 1
         self._workers = Workers(cpu_count() if device == "cpu" and method.threaded else 1, progress, self.seconds)
         self._loaded: dict[str, Samples] = {}
+        self._secured: SecuredRound | None = None
 
     def clients(self) -> Sequence[str]:
         return list(self._by_name)
@@ -139,7 +159,8 @@ class InProcess(Transport):
     # --- rounds ---
 
     def uploads(self, round_: Round) -> Iterator[Contribution]:
-        method = round_.method
+        method, self._round, secure = round_.method, round_, self.privacy.secure
+        self._secured = None if secure is None else SecuredRound(round_.clients, secure, method.implied(round_.broadcast))
         if isinstance(method, Batched) and method.prefers_batching(round_.broadcast):
             shares = [self._workers.server("local", lambda: self._batched(method, round_))]
             if self.progress:
@@ -153,17 +174,43 @@ class InProcess(Transport):
             self.staged |= share.memories
             if share.total is not None:
                 yield Contribution(share.total, share.bytes, share.kept)
+        if self._secured is not None:
+            total = self.at_server("aggregate", self._secured.total)
+            for name, received in self._secured.down.items():
+                round_.deliveries.bytes[name] += received
+            yield Contribution(total, self._secured.up)
+
+    def release(self, total: Any, summed: int) -> Any:
+        assert self._round is not None
+        implied = self._round.method.implied(self._round.broadcast)
+        return self.privacy.release(total, implied, len(self._round.clients), summed)
+
+    @property
+    def statement(self) -> dict[str, Any]:
+        return self.privacy.statement()
 
     def _one_client(self, round_: Round, share: _Share, name: str) -> None:
         with stopwatch.phase("local"):
             data = self._load(name)
             upload = round_.method.local(data, round_.broadcast)
-        share.add(data, upload, round_.keep)
+        self._add(round_, share, data, upload)
+
+    def _add(self, round_: Round, share: _Share, data: ClientData, upload: Any) -> None:
+        """Pass an upload on: to the worker's sum, or masked to the secure one."""
+        if self.privacy.dp is not None:
+            upload = self.privacy.noisy(upload, round_.method.implied(round_.broadcast), len(round_.clients))
+        if self._secured is None:
+            share.add(data, upload, round_.keep)
+            return
+        if data.memory:
+            share.memories[data.name] = data.memory
+        with stopwatch.phase("aggregate"):
+            self._secured.add(data.name, upload)
 
     def _batched(self, method: Batched, round_: Round) -> _Share:
         share, cohort = _Share(), [self._load(name) for name in round_.clients]
         for data, upload in zip(cohort, method.local_many(cohort, round_.broadcast), strict=True):
-            share.add(data, upload, round_.keep)
+            self._add(round_, share, data, upload)
         return share
 
     # --- every client's own model ---

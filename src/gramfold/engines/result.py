@@ -82,6 +82,8 @@ class Result:
     """What the server selected."""
     history: Sequence[Mapping[str, Any]] = ()
     """After each round: seconds and bytes so far, and the clients' mean test accuracy (or RMSE) where it was evaluated."""
+    privacy: Mapping[str, Any] = field(default_factory=dict)
+    """The secure sum and the noise that it was made with; empty: neither."""
 
     @property
     def classification(self) -> bool:
@@ -118,10 +120,17 @@ class Result:
         (one client, from its own samples) and `refresh` (all of a federation). For methods of one round whose uploads are
         moments.
         """
+        self._require_exact()
         added, forgotten = (
             {name: self.run.given(name, *given) for name, given in (clients or {}).items()} for clients in (add, forget)
         )
         return self._of(self.run.updated(added, forgotten))
+
+    def _require_exact(self) -> None:
+        if "dp" in self.privacy:
+            raise GramfoldError(
+                "this model was made with noise, and cannot be changed without releasing its samples once more; run again"
+            )
 
     def forget(self, X: Array, y: Array, name: str) -> "Result":
         """The model without these training samples of a client: all of them, or some. See `update`."""
@@ -129,6 +138,7 @@ class Result:
 
     def without(self, name: str, federation: Federation) -> "Result":
         """The model without a client, and all others' heads and figures anew: for a federation that is at hand."""
+        self._require_exact()
         gone = [client for client in federation if client.name == name]
         if not gone:
             raise GramfoldError(f"no client of the federation is called {name!r}")
@@ -191,6 +201,7 @@ class Result:
         figures = {
             "given": dict(self.parameters), "clients": [client.to_dict() for client in self.clients.values()],
             "seconds": dict(self.seconds), "chosen": dict(self.chosen), "history": [dict(entry) for entry in self.history],
+            "privacy": dict(self.privacy),
         }  # fmt: skip
         saved.write(Path(folder), saved.SavedRun.of(self.run, **figures), self.global_head, self.heads, self.cards())
 
@@ -211,6 +222,7 @@ class Result:
                 run=run,
                 chosen=found.chosen,
                 history=found.history,
+                privacy=found.privacy,
             )
             made.to_dict()  # where nothing can be computed with them, these are no figures
         except MALFORMED as error:
@@ -411,6 +423,7 @@ class Result:
             "calibration_error": self.calibration_error,
             "uplink_bytes": self.uplink_bytes,
             "downlink_bytes": self.downlink_bytes,
+            **({"privacy": dict(self.privacy)} if self.privacy else {}),
             "seconds": dict(self.seconds),
             "history": [dict(entry) for entry in self.history],
             "clients": [

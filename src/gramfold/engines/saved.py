@@ -45,6 +45,7 @@ class SavedRun(Record, kind="run"):
     format: int = 1
     total: Mapping[str, Any] | None = None
     samples: Mapping[str, int] = field(default_factory=dict)
+    privacy: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: Run, **figures: Any) -> "SavedRun":

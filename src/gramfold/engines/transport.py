@@ -132,6 +132,19 @@ class Transport(ABC):
     def uploads(self, round_: Round) -> Iterator[Contribution]:
         """Request uploads and yield them as they arrive; each is handled before the next is fetched."""
 
+    def check(self, round_: Round, upload: Any) -> None:
+        """Raise unless an upload from elsewhere is one that the round asked for."""
+        round_.method.check(upload, round_.broadcast)
+
+    def release(self, total: Any, summed: int) -> Any:
+        """The sum of so many clients' uploads, as the method gets it."""
+        return total
+
+    @property
+    def statement(self) -> dict[str, Any]:
+        """What the run keeps from whom, for the result."""
+        return {}
+
     def exclude(self, client: str, reason: str) -> None:
         """Exclude a client whose upload is invalid. With trusted clients this is a bug."""
         raise AssertionError(f"{client}: {reason}")

@@ -91,7 +91,7 @@ class PACE(Analytic):
 
     def settled(self, task: Task) -> "PACE":
         """With the features and the regime that follow from the task."""
-        regime = self.regime
+        regime = self.regime or (None if self.budget is None else "sketch")
         if self.features is not None:
             spec, width = self.features, _width(self.features, task)
         else:

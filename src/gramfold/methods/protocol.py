@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation, Samples, Task
 from gramfold.heads import Head
+from gramfold.moments import Implied
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
@@ -95,6 +96,11 @@ class Method(ABC):
     def check(self, upload: Any, broadcast: Any) -> None:  # noqa: B027
         """Raise unless the upload is valid for the broadcast; engines call this for uploads from other processes. No upload may
         depend on it that an earlier one was valid: whoever answers first may be the one who lies."""
+
+    def implied(self, broadcast: Any) -> Implied:
+        """What holds for the features behind every upload, whatever the samples; nothing, where that is not known."""
+        space = getattr(broadcast, "space", None)
+        return Implied() if space is None else space.map.implied
 
     @abstractmethod
     def aggregate(self, total: Any, broadcast: Any) -> Record:

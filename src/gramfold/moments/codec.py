@@ -6,7 +6,7 @@ lower one and the cross-moment. Both are the same moments exactly. Columns of ta
 travel.
 
 A vector has a length that follows from the public metadata alone: the gram's lower triangle row by row, the cross-moment, the
-squares, n. So it can be summed under encryption, and noise can be added to it.
+squares, n, and by how much the weights sum to more than n. So it can be summed under encryption, and noise can be added to it.
 """
 
 from collections.abc import Mapping
@@ -151,7 +151,7 @@ def _number(value: Any) -> float:
 
 def vector(moments: "Moments") -> np.ndarray:
     cross, squares = arrays.to_numpy(moments.cross), arrays.to_numpy(moments.squares)
-    return np.concatenate([_triangle(moments), cross.reshape(-1), squares, [moments.exact_n]])
+    return np.concatenate([_triangle(moments), cross.reshape(-1), squares, [moments.exact_n, moments.extra_weight]])
 
 
 def public(moments: "Moments") -> dict[str, Any]:
@@ -164,7 +164,7 @@ def public(moments: "Moments") -> dict[str, Any]:
 
 def vector_length(public: Mapping[str, Any]) -> int:
     dim, outputs = _whole(public["dim"]), _whole(public["outputs"])
-    return wire.lower_size(dim) + dim * outputs + outputs + 1
+    return wire.lower_size(dim) + dim * outputs + outputs + 2
 
 
 def from_vector(kind: type["Moments"], vector: np.ndarray, public: Mapping[str, Any]) -> "Moments":
@@ -181,5 +181,6 @@ def from_vector(kind: type["Moments"], vector: np.ndarray, public: Mapping[str, 
     own = np.array(vector, dtype=np.float64)
     ends = np.cumsum([wire.lower_size(dim), dim * outputs, outputs])
     gram, cross, moments.squares, n = np.split(own, ends)
-    moments.exact_n, moments.products = float(n[0]), Products.of(gram, cross.reshape(dim, outputs))
+    moments.exact_n, moments.extra_weight = float(n[0]), float(n[1])
+    moments.products = Products.of(gram, cross.reshape(dim, outputs))
     return moments

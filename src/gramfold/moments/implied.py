@@ -25,6 +25,11 @@ class Implied:
     ones: tuple[int, ...] = ()
     lengths: tuple[tuple[int, int, float], ...] = ()
 
+    def length(self, dim: int) -> float | None:
+        """The most that the squares of all of a sample's features can sum to; None: no bound is known."""
+        bounded = set(self.ones).union(*(range(first, last) for first, last, _ in self.lengths))
+        return len(self.ones) + sum(most for _, _, most in self.lengths) if bounded == set(range(dim)) else None
+
     def beside(self, other: "Implied", at: int) -> "Implied":
         """This, and the other for the columns from `at` on."""
         ones = (*self.ones, *(at + column for column in other.ones))

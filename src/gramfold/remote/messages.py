@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 from gramfold.wire import Packet
 
-TASK, QUERY, TRAIN, EVALUATE = "query.task", "query", "train", "evaluate"
-"""The kinds of message: describe your data; send your upload (of the only round; of one of many); compute and test your head."""
+TASK, QUERY, TRAIN, EVALUATE, SECURE = "query.task", "query", "train", "evaluate", "query.secure"
+"""The kinds of message: describe your data; send your upload (of the only round; of one of many); compute and test your head;
+take the next step of a secure sum."""
 BROADCAST, UPLOAD, REPLACED = "broadcast", "upload", "replaced"
 """The names of the packets in a message."""
 

@@ -8,13 +8,13 @@ from typing import Any
 from gramfold.engines.events import Event, Progress
 from gramfold.errors import GramfoldError
 from gramfold.remote import reports
-from gramfold.remote.messages import EVALUATE, QUERY, TASK, TRAIN, Arrival, Exchange, Message, one_line
+from gramfold.remote.messages import EVALUATE, QUERY, SECURE, TASK, TRAIN, Arrival, Exchange, Message, one_line
 from gramfold.report.text import size
 from gramfold.version import __version__
 from gramfold.wire import Packet
 
 LOG = logging.getLogger("gramfold.remote")
-PHASE = {TASK: "task", QUERY: "local", TRAIN: "round", EVALUATE: "personalize"}
+PHASE = {TASK: "task", QUERY: "local", TRAIN: "round", EVALUATE: "personalize", SECURE: "secure"}
 
 
 @dataclass

@@ -7,6 +7,7 @@
     release-maps = "bias+linear"      the feature maps of a run, all of them (PACE has two); learned ones by their kind: deep
     release-times = 10                how many different uploads leave it, ever
     release-require = "secure,dp"     what a run must have: a secure sum, differential privacy, or both
+    release-eps = 8.0                 the largest eps of a run's differential privacy, which it then must have
 
 What the server announces is the server's word: see docs/deploy.md.
 """
@@ -40,6 +41,7 @@ class Policy:
     maps: tuple[str, ...] = ()
     times: int | None = None
     require: frozenset[str] = frozenset()
+    eps: float | None = None
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> "Policy":
@@ -59,7 +61,10 @@ class Policy:
             parse(text)
         numbers = [name for name in ("sites", "samples", "class-samples", "times") if name in given]
         least: dict[str, Any] = {name.replace("-", "_"): _whole(name, given[name]) for name in numbers}
-        return cls(**least, methods=methods, maps=maps, require=require)
+        eps = given.get("eps")
+        if eps is not None and (isinstance(eps, bool) or not isinstance(eps, int | float) or not eps > 0):
+            raise GramfoldError(f"{PREFIX}eps in this site's configuration must be a number above 0, got {eps!r}")
+        return cls(**least, methods=methods, maps=maps, require=require | ({"dp"} if eps is not None else set()), eps=eps)
 
     def check_run(self, header: Mapping[str, Any]) -> None:
         """Raise unless a message's run is one that this site takes part in."""
@@ -69,12 +74,25 @@ class Policy:
         for name in sorted(self.require):
             if not header.get(name):
                 raise GramfoldError(f"this site's policy requires {PROTECTIONS[name]}, which this run does not have")
+        noise = header.get("dp")
+        if self.eps is not None and not (isinstance(noise, Mapping) and 0 < noise.get("eps", 0) <= self.eps):
+            raise GramfoldError(f"this site's policy is an eps of at most {self.eps:g}, and this run has more")
         announced = header.get("release-sites", 1)
         if self.sites > 1 and not (isinstance(announced, int) and announced >= self.sites):
             raise GramfoldError(
                 f"this site's policy is a sum of at least {self.sites} sites, and the server would release one of {announced}; "
                 f"it must set release-sites={self.sites}"
             )
+
+    def check_plain(self) -> None:
+        """Raise unless an upload may leave this site as it is, whatever the server says about the run."""
+        for name in sorted(self.require):
+            raise GramfoldError(f"this site's policy requires {PROTECTIONS[name]}, and was asked for an upload without it")
+
+    def check_sum(self, sites: int) -> None:
+        """Raise unless a secure sum of so many sites is one that this site takes part in."""
+        if sites < self.sites:
+            raise GramfoldError(f"this site's policy is a sum of at least {self.sites} sites, and this one has {sites}")
 
     def check_maps(self, broadcast: Record) -> None:
         """Raise unless every feature map of a broadcast is one that this site allows."""

@@ -3,14 +3,18 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.methods import Method, Tunable, make_method
+from gramfold.privacy import DP, Privacy, SecureSum
 from gramfold.remote.tasks import task_from_json
+
+PRIVACY = {"secure-threshold": 2 / 3, "dp-eps": 0.0, "dp-delta": 1e-5}
+"""What can be set of a secure sum and of noise, and what it is otherwise."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Settings:
     """The most classes of a task that the sites agree on: every site downloads weights for each."""
     release_sites: int = 3
     """The least number of sites whose uploads are new in a sum that is released: see `release`."""
+    privacy: Privacy = field(default_factory=Privacy)
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> "Settings":
@@ -57,4 +62,15 @@ class Settings:
         task = task_from_json(str(config["task"])) if config.get("task") else None
         sites = tuple(name.strip() for name in str(config.get("sites", "")).split(",") if name.strip())
         out = Path(str(config.get("out") or "gramfold-run"))
-        return cls(method, task, seed, minimum, deadline, out, sites, classes, release)
+        return cls(method, task, seed, minimum, deadline, out, sites, classes, release, _privacy(config))
+
+
+def _privacy(config: Mapping[str, Any]) -> Privacy:
+    try:
+        threshold, eps, delta = (float(config.get(key, usual)) for key, usual in PRIVACY.items())
+    except ValueError as error:
+        raise GramfoldError(f"cannot read the run's configuration: {error}") from None
+    if eps and not config.get("secure"):
+        raise GramfoldError("over a network noise goes with a secure sum: set `secure = true` beside `dp-eps`")
+    secure = SecureSum(threshold) if config.get("secure") else None
+    return Privacy(secure, DP(eps, delta) if eps else None)

@@ -37,7 +37,7 @@ from gramfold.methods import ClientData, Method, make_method
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.origin import Origin
-from gramfold.remote import diary, places
+from gramfold.remote import diary, places, secure_site
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
 from gramfold.remote.policy import PROTECTIONS, Policy
 from gramfold.remote.raw import RawData
@@ -171,7 +171,8 @@ class Site:
 
     def _local(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
         """Its upload; only the upload's id where the server has already counted it."""
-        work = self._work(header, packets)
+        self.policy.check_plain()
+        work = self.work(header, packets)
         train = work.client.train()
         why = self.policy.abstains(train, task_from_json(header["task"]))
         if why is not None:
@@ -188,7 +189,7 @@ class Site:
         )  # fmt: skip
         return reply, parts
 
-    def _upload(self, header: Mapping[str, Any], work: "_Work", train: Samples) -> Answer:
+    def _upload(self, header: Mapping[str, Any], work: "Work", train: Samples) -> Answer:
         name = _upload_id(self.name, work.folder.name, work.run, header["round"], train)
         counted = [entry for entry in header.get("counted", ()) if isinstance(entry, str)]
         if name in counted and work.memory_of == name:
@@ -208,9 +209,13 @@ class Site:
             return {"upload": name}, {UPLOAD: packed}
         return {"upload": name, "replaces": replaced[0]}, {UPLOAD: packed, REPLACED: replaced[1]}
 
+    def _secure(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
+        """A step of a secure sum."""
+        return secure_site.step(self, header, packets)
+
     def _personalize(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
         """Compute and keep its head; the server receives only its figures."""
-        work = self._work(header, packets)
+        work = self.work(header, packets)
         train, test = work.client.train(), work.client.test()
         # for unbiased estimates a method must know whether its own samples are in the sum
         contributed = bool(work.memory_of) and header.get("upload") == work.memory_of
@@ -227,7 +232,7 @@ class Site:
             "chosen": dict(head.chosen),
         }, {}
 
-    def _card(self, head: Head, work: "_Work", train: Samples, scored: Scored, header: Mapping[str, Any]) -> dict[str, Any]:
+    def _card(self, head: Head, work: "Work", train: Samples, scored: Scored, header: Mapping[str, Any]) -> dict[str, Any]:
         """What the site knows of its head; figures of others stay with them."""
         found = Evaluation.of(scored, head.labels is not None)
         figures = {"test_accuracy": found.accuracy, "test_rmse": found.rmse, "test_calibration_error": found.calibration_error}
@@ -238,19 +243,27 @@ class Site:
             head, whose=f"site {self.name}", data=sizes, figures=figures, federation=state, protections=had
         )  # fmt: skip
 
-    def _work(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "_Work":
+    def hold(self) -> Path:
+        """The state folder, this message's alone until it is answered."""
         state = self.config.get("state-dir")
         if not state:
             raise GramfoldError("this node's configuration gives no `state-dir`, where the site keeps its head")
-        method, task = self._method(header), task_from_json(header["task"])
+        self._until_answered.enter_context(held(Path(str(state)), self.name))
+        return Path(str(state))
+
+    def work(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Work":
+        state = self.config.get("state-dir")
+        if not state:
+            raise GramfoldError("this node's configuration gives no `state-dir`, where the site keeps its head")
+        method, task = self.method(header), task_from_json(header["task"])
         folder = Path(str(state)) / file_name(method.name) / session_of(method, task)
         client = self.client(task)
         self._until_answered.enter_context(held(Path(str(state)), self.name))
-        work = _Work(method, Path(str(state)), folder, str(header["run"]), task, client, packets[BROADCAST])
+        work = Work(method, Path(str(state)), folder, str(header["run"]), task, client, packets[BROADCAST])
         self.policy.check_maps(work.broadcast)
         return work
 
-    def _method(self, header: Mapping[str, Any]) -> Method:
+    def method(self, header: Mapping[str, Any]) -> Method:
         """The method that a message names. A method given as module:Class is imported only if this site's configuration lists
         it (or `*`)."""
         spec = str(header["method"])
@@ -261,7 +274,7 @@ class Site:
 
 
 @dataclass
-class _Work:
+class Work:
     """The work for one message: the method, and the session's files on disk."""
 
     method: Method

@@ -19,11 +19,12 @@ from typing import Any
 from gramfold import uploads
 from gramfold.engines.events import Progress
 from gramfold.engines.saved import make_folder
+from gramfold.engines.secured import check_private
 from gramfold.engines.transport import Contribution, Final, Finished, Round, Transport
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.methods import Method, spec_of
-from gramfold.remote import reports
+from gramfold.remote import reports, secure
 from gramfold.remote.agreement import odd_ones_out
 from gramfold.remote.erasure import forgotten
 from gramfold.remote.ledger import KEPT, LEDGER, Ledger, SentUpload, saved_task
@@ -74,6 +75,7 @@ class Remote(Transport):
         self.method = settings.method.settled(self.task)
         self._run = "" if self.method.rounds == 1 else secrets.token_hex(8)
         _check_inputs(self.method, self.task)
+        check_private(self.method, settings.privacy, self.task)
         self._task_text, self._session = task_to_json(self.task), session_of(self.method, self.task)
 
     # --- nodes, and the task ---
@@ -97,7 +99,7 @@ class Remote(Transport):
         missing = [name for name in self.settings.sites if name not in here]
         return f"; not connected: {', '.join(missing)}" if missing else ""
 
-    def _reasons(self) -> str:
+    def reasons(self) -> str:
         return self.peers.reasons() + self._absent()
 
     def _agree(self) -> Task:
@@ -109,13 +111,13 @@ class Remote(Transport):
         if saved is not None:
             return task_from_json(saved)
         described: dict[str, Mapping[str, Any]] = {}
-        for peer, header, _, _ in self.peers.ask(TASK, lambda peer: Message(self._header()), self._take_late):
+        for peer, header, _, _ in self.peers.ask(TASK, lambda peer: Message(self.header()), self.take_late):
             described[peer.site] = header
         for name, reason in odd_ones_out(described, self.settings.max_classes).items():
             self.peers.refuse(self.peers.called(name), TASK, GramfoldError(reason))
             del described[name]
         if not described:
-            raise GramfoldError(f"no site could describe its data; {self._reasons()}")
+            raise GramfoldError(f"no site could describe its data; {self.reasons()}")
         return agreed_task(described, self.settings.seed)
 
     def prepare(self, number: int) -> None:
@@ -139,6 +141,11 @@ class Remote(Transport):
 
     def fold(self, round_: Round) -> Ledger:
         once = self.method.rounds == 1
+        if self.settings.privacy.secure is not None:
+            if self._ledger_file.exists():
+                raise GramfoldError(f"{self.settings.out} holds uploads of single sites; a secure run needs a folder of its own")
+            self.ledger = secure.Summed()
+            return self.ledger
         kept = self._kept if round_.keep else None
         if kept is not None:
             make_folder(kept)
@@ -153,6 +160,10 @@ class Remote(Transport):
     def uploads(self, round_: Round) -> Iterator[Contribution]:
         once, begun, self._round = self.method.rounds == 1, time.monotonic(), round_
         nodes = {self._named[name] for name in round_.clients}
+        if self.settings.privacy.secure is not None:
+            yield secure.contribution(self, round_, nodes)
+            self.seconds["local"] += time.monotonic() - begun
+            return
         saved = time.monotonic()
 
         def message(peer: Peer) -> Message:
@@ -160,10 +171,10 @@ class Remote(Transport):
             mine = [counted[peer.label]] if peer.label in counted else []
             # a node that has not yet identified itself is sent all ids
             mine = mine if peer.known else sorted(counted.values())
-            header = self._header(round=round_.number, counted=mine, ledger=self.ledger.id)
+            header = self.header(round=round_.number, counted=mine, ledger=self.ledger.id)
             return Message(header, {BROADCAST: round_.deliveries.packet(peer.label, round_.broadcast)})
 
-        for peer, header, packets, received in self.peers.ask(QUERY if once else TRAIN, message, self._take_late, nodes):
+        for peer, header, packets, received in self.peers.ask(QUERY if once else TRAIN, message, self.take_late, nodes):
             packet = round_.deliveries.packet(peer.site, round_.broadcast)
             contribution = self._contribution(peer, header, packets, received)
             del packets
@@ -181,11 +192,26 @@ class Remote(Transport):
         minimum = self.settings.minimum_sites
         needed = minimum if len(nodes) == len(self._named) else min(minimum, len(nodes))
         if len(self.ledger.counted) < max(needed, 1):
-            raise GramfoldError(f"only {len(self.ledger.counted)} of at least {needed} sites sent an upload; {self._reasons()}")
+            raise GramfoldError(f"only {len(self.ledger.counted)} of at least {needed} sites sent an upload; {self.reasons()}")
         if once:
             check_release(self.settings.out, self.ledger.counted, self.settings.release_sites)
         else:
             check_first(len(self.ledger.counted), self.settings.release_sites)
+
+    def check(self, round_: Round, upload: Any) -> None:
+        """A secure sum has been checked already, as far as it can be."""
+        if self.settings.privacy.secure is None:
+            super().check(round_, upload)
+
+    def release(self, total: Any, summed: int) -> Any:
+        assert self._round is not None
+        asked = self.ledger.asked if isinstance(self.ledger, secure.Summed) else summed
+        implied = self.method.implied(self._round.broadcast)
+        return self.settings.privacy.release(total, implied, asked, summed)
+
+    @property
+    def statement(self) -> dict[str, Any]:
+        return self.settings.privacy.statement()
 
     def _contribution(
         self, peer: Peer, header: Mapping[str, Any], packets: Mapping[str, Packet], received: int
@@ -193,11 +219,9 @@ class Remote(Transport):
         """An upload, unpacked; None where it is already in the sum or cannot be read."""
         try:
             if "abstains" in header:
-                self._take_abstention(peer, header)
+                self.take_abstention(peer, header)
                 return None
-            if peer.site in self._forgotten:
-                when = self._forgotten[peer.site]
-                raise GramfoldError(f"it was forgotten on {when} and is not taken in again; choose another `out` for it")
+            self.check_remembered(peer.site)
             upload_id = header.get("upload")
             if not isinstance(upload_id, str) or not _ID.fullmatch(upload_id):
                 raise GramfoldError("its upload has no valid id")
@@ -220,7 +244,13 @@ class Remote(Transport):
             self.peers.refuse(peer, QUERY, error)
             return None
 
-    def _take_abstention(self, peer: Peer, header: Mapping[str, Any]) -> None:
+    def check_remembered(self, site: str) -> None:
+        """Raise for a site that was taken out for good."""
+        if site in self._forgotten:
+            when = self._forgotten[site]
+            raise GramfoldError(f"it was forgotten on {when} and is not taken in again; choose another `out` for it")
+
+    def take_abstention(self, peer: Peer, header: Mapping[str, Any]) -> None:
         """A site that receives without contributing; what it sent before must not stay in the sum against its will."""
         if peer.site in self.ledger.counted:
             raise GramfoldError("it no longer contributes, but an upload of its is in the sum; `gramfold flower forget` it")
@@ -238,11 +268,11 @@ class Remote(Transport):
 
         def message(peer: Peer) -> Message:
             sent[peer.node] = final.deliveries.packet(peer.label, final.reply(peer.site))
-            return Message(self._header(upload=self.ledger.counted.get(peer.site, "")), {BROADCAST: sent[peer.node]})
+            return Message(self.header(upload=self.ledger.counted.get(peer.site, "")), {BROADCAST: sent[peer.node]})
 
         count, once = 0, self.method.rounds == 1
         nodes = {self._named[name] for name in final.clients}
-        for peer, header, _, _ in self.peers.ask(EVALUATE, message, self._take_late, nodes):
+        for peer, header, _, _ in self.peers.ask(EVALUATE, message, self.take_late, nodes):
             try:
                 finished = reports.finished(peer.site, header, self.ledger.samples.get(peer.site) if once else None)
             except Exception as error:
@@ -254,17 +284,21 @@ class Remote(Transport):
         self.seconds["personalize"] += time.monotonic() - begun
         needed = self.settings.minimum_sites
         if count < needed:
-            raise GramfoldError(f"only {count} of at least {needed} sites computed a head; {self._reasons()}")
+            raise GramfoldError(f"only {count} of at least {needed} sites computed a head; {self.reasons()}")
 
     # --- requests and answers ---
 
-    def _header(self, **more: Any) -> dict[str, Any]:
+    def header(self, **more: Any) -> dict[str, Any]:
         parameters = dict(self.method.parameters())
         common = {"gramfold": __version__, "method": spec_of(self.method), "parameters": parameters}
-        promised = {"release-sites": self.settings.release_sites}
+        noise, secured = self.settings.privacy.dp, self.settings.privacy.secure is not None
+        promised = {
+            "release-sites": self.settings.release_sites, "secure": secured,
+            "dp": None if noise is None else {"eps": noise.eps, "delta": noise.delta},
+        }  # fmt: skip
         return {**common, **promised, "task": self._task_text, "run": self._run, **more}
 
-    def _take_late(self, kind: str, answer: Answer) -> None:
+    def take_late(self, kind: str, answer: Answer) -> None:
         """Handle an answer to a request of an earlier phase."""
         peer, header, packets, received = answer
         if kind == QUERY and self._round is not None:

@@ -31,7 +31,17 @@ def summary_text(method: Mapping[str, Any]) -> str:
     """The figures of a method's entry in result.json, under their names."""
     shown = [column for column in columns([method]) if not column.title.startswith(LEFT_OUT)]
     lines = aligned([[column.title for column in shown], [column.cell(method) for column in shown]])
-    return "\n".join([f"Result of {method['name']} on {len(method['clients'])} clients", *lines])
+    return "\n".join([f"Result of {method['name']} on {len(method['clients'])} clients", *lines, *_private(method)])
+
+
+def _private(method: Mapping[str, Any]) -> list[str]:
+    """What the server did not see, in words."""
+    private = method.get("privacy", {})
+    words = ["the server saw the sum of the uploads only"] if "secure_sum" in private else []
+    if "dp" in private:
+        eps, delta, where = (private["dp"][key] for key in ("eps", "delta", "noise"))
+        words.append(f"noise on {where}: eps {eps:g}, delta {delta:g} for every training sample")
+    return words
 
 
 def summary_html(method: Mapping[str, Any]) -> str:

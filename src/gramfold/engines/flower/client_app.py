@@ -28,6 +28,12 @@ def moments(message: Message, context: Context) -> Message:
     return _answer("local", message, context)
 
 
+@app.query("secure")
+def secure(message: Message, context: Context) -> Message:
+    """A step of a secure sum."""
+    return _answer("secure", message, context)
+
+
 @app.train()
 def round_of_many(message: Message, context: Context) -> Message:
     """The upload of one round of many."""

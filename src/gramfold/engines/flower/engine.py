@@ -16,12 +16,14 @@ from gramfold.deploy.toml import Value
 from gramfold.engines.events import Event, Progress
 from gramfold.engines.flower.network import Network, Site
 from gramfold.engines.folder import EVENTS
+from gramfold.engines.inprocess import OPEN
 from gramfold.engines.result import ClientResult, Result
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
 from gramfold.federation import Client, Federation
 from gramfold.heads import load_head
 from gramfold.methods import Method, spec_of
+from gramfold.privacy import Privacy
 from gramfold.remote import samples
 from gramfold.remote.run import ERROR
 from gramfold.remote.settings import Settings
@@ -36,8 +38,8 @@ DEADLINE_SECONDS = 900.0
 class FlowerRuns:
     """Runs methods one after another on a network that starts with the first of them."""
 
-    def __init__(self, federation: Federation, folder: Path, ending: ExitStack) -> None:
-        self.federation, self.folder = federation, folder
+    def __init__(self, federation: Federation, folder: Path, ending: ExitStack, privacy: Privacy = OPEN) -> None:
+        self.federation, self.folder, self.privacy = federation, folder, privacy
         self._ending, self._numbers, self._starting = ending, itertools.count(1), threading.Lock()
         self._network: Network | None = None
 
@@ -52,6 +54,7 @@ class FlowerRuns:
             "deadline-seconds": DEADLINE_SECONDS,
             "release-sites": 1,  # all sites are this process's own
             "out": str(out),
+            **_private(self.privacy),
         }
         Settings.read(config)  # fail before anything starts on what the server would reject
         network = self.start(progress)
@@ -89,6 +92,12 @@ class FlowerRuns:
         return replace(result, clients=clients, heads=heads)
 
 
+def _private(privacy: Privacy) -> dict[str, Value]:
+    """A run's privacy as its configuration says it."""
+    secure: dict[str, Value] = {} if privacy.secure is None else {"secure": True, "secure-threshold": privacy.secure.threshold}
+    return secure | ({} if privacy.dp is None else {"dp-eps": privacy.dp.eps, "dp-delta": privacy.dp.delta})
+
+
 class _EventReader:
     """Forwards the events that the server process has written since the last call."""
 
@@ -107,14 +116,14 @@ class _EventReader:
 
 
 @contextmanager
-def on_flower(federation: Federation) -> Iterator[FlowerRuns]:
+def on_flower(federation: Federation, privacy: Privacy = OPEN) -> Iterator[FlowerRuns]:
     """A network with a site for each client, for the duration of the block. Its files are kept only if something fails."""
     check_sites(federation)
     folder = Path(tempfile.mkdtemp(prefix="gramfold-flower-"))
     kept = False
     try:
         with ExitStack() as ending:
-            yield FlowerRuns(federation, folder, ending)
+            yield FlowerRuns(federation, folder, ending, privacy)
     except GramfoldError as error:
         kept = (folder / "link.log").exists()
         raise GramfoldError(f"{error} (logs are in {folder})") if kept else error from None

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.features import Map
+from gramfold.features import Map, MetricMap
 from gramfold.heads import Errors, Evidence, Head, Stream, softmax
-from gramfold.methods.parts.influence import Directions, Influence, OfDirections, OfFactor, OfSketch, Sketch, blended
+from gramfold.methods.parts.influence import Directions, Influence, OfDirections, OfFactor, OfSketch, Sketch
+from gramfold.methods.parts.own_way import Fit, OwnWay, evidence_of
 from gramfold.methods.parts.pace_regressor import Regression
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, root_weights, scaled, solve_pooled
@@ -21,23 +22,20 @@ from gramfold.solve.class_prior import ClassPrior
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.dual import mean_squared_length, ridge_with_left_out
 from gramfold.solve.leave_one_out import left_out_residuals, mean_leverage
-from gramfold.solve.own_discriminant import own_discriminant
 from gramfold.solve.ridge import Factor, LeastNorm, spanned
-from gramfold.solve.softmax import most_likely
 from gramfold.wire.record import Record
 
 GAMMA = 0.3
 """Refinement penalty in units of the kernel's mean diagonal; the result is flat from 0.1 to 3."""
+COSINE, COSINE_LEARNED = 1.5, 0.8
+"""Where the prior sees the weight of the cosine, in units of the square root of the number of classes. Learned features bring
+samples closer to their class, all alike: the same angle is weaker evidence."""
 PRIOR_SAMPLES = 20.0
 """How many samples the prior over the weights is worth."""
 REFINEMENT_WEIGHT = 6.0
 """Where the prior sees the weight of the refinement, which explains probabilities (steps of at most one) in logits."""
 TINY = 50.0
 """Samples at which that is halved: the refinement of a client with few samples is mostly noise."""
-ALPHAS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
-"""How many times more the client's own samples may count in its base, tried in turn as long as that makes them more likely."""
-WORTH = 2.0
-"""How much more likely, as a logarithm, they must become before a client goes a way of its own at all."""
 SKETCH = 128
 """Rows of the sketch from which leverages are estimated, to a relative sqrt(2 / rows)."""
 REGIMES = ("sum", "moments", "sketch")
@@ -63,30 +61,6 @@ def solved(pooled: Pooled | None) -> Pooled:
     if pooled is None:
         raise GramfoldError("there is no model before the last round")
     return pooled
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A client's samples, to weigh evidence by: their classes, their left-out prior (n x C), how often each counts (None: once),
-    the weights where they are given, and the left-out fit of the refinement once there is one."""
-
-    codes: np.ndarray
-    prior: np.ndarray
-    counts: np.ndarray | None
-    given: tuple[float, float, float] | None
-    refined: np.ndarray | None = None
-
-    def weights(self, evidence: np.ndarray, start: np.ndarray, precision: np.ndarray) -> tuple[np.ndarray, float]:
-        """The most likely weights of the evidence (and of the refinement), and how unlikely they leave the samples."""
-        if self.given is not None:
-            return np.array(self.given[: len(start)]), math.inf
-        return most_likely(self._all(evidence), self.prior, self.codes, start, precision, self.counts)
-
-    def logits(self, evidence: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        return np.asarray(np.tensordot(weights, self._all(evidence), 1))
-
-    def _all(self, evidence: np.ndarray) -> np.ndarray:
-        return evidence if self.refined is None else np.concatenate([evidence, self.refined[None]])
 
 
 @dataclass(frozen=True)
@@ -145,7 +119,7 @@ class PaceHead:
             errors = None if spread is None else Errors(np.zeros((0, len(spread))), spread)
             return replace(space.head(pooled.weights, self.method), errors=errors)
         counts = arrays.to_numpy(pooled.counts)
-        centre = _weights_prior(len(counts))[0]
+        centre = _weights_prior(len(counts), space.map)[0]
         return self._classifier(space, pooled.weights, pooled.discriminant, centre, _log_prior(counts), [], {})
 
     # --- the client ---
@@ -179,8 +153,8 @@ class PaceHead:
         shares, left_out_shares = prior.log_shares, prior.left_out(codes, once)
         judges = train.weights if honest is None else once * honest
         fit = Fit(codes, left_out_shares, judges, self.weights)
-        evidence = _evidence(pooled.discriminant, scores)
-        centre, precision = _weights_prior(len(shares))
+        evidence = evidence_of(pooled.discriminant, scores)
+        centre, precision = _weights_prior(len(shares), space.map)
         pair, _ = fit.weights(evidence, centre[:2], precision[:2])
         unexplained = arrays.to_numpy(targets) - softmax(np.tensordot(pair, evidence, 1) + shares)
         penalty = GAMMA * mean_squared_length(refined, roots)
@@ -188,22 +162,14 @@ class PaceHead:
         fit = replace(fit, refined=arrays.to_numpy(refined_fit))
         start = np.append(pair, centre[2] * once.sum() / (once.sum() + TINY))
         three, loss = fit.weights(evidence, start, precision)
-        weights, discriminant, alpha, move = pooled.weights, pooled.discriminant, 0.0, None
-        for tried in ALPHAS if self.weights is None and influence.can_weigh_up else ():
-            own_move, left = blended(influence, scaled(residuals, roots), tried, client.contributed)
-            own_scores = targets - (left if roots is None else left / roots)
-            own_evidence = _evidence(discriminant, own_scores)
-            own_three, own_loss = fit.weights(own_evidence, start, precision)
-            if own_loss > loss - (0.0 if alpha else WORTH):
-                break
-            alpha, loss, three, evidence, scores, move = tried, own_loss, own_three, own_evidence, own_scores, own_move
-        if move is not None:
-            weights = weights + influence.change(move)
-        if move is not None and len(shares) > 2:
-            discriminant, evidence = own_discriminant(
-                discriminant, arrays.to_numpy(scores), codes, once, softmax(shares[None])[0]
-            )
-            three, _ = fit.weights(evidence, start, precision)
+        weights, discriminant, alpha = pooled.weights, pooled.discriminant, 0.0
+        if self.weights is None and influence.can_weigh_up:
+            own = OwnWay(fit, start, precision, influence, scaled(residuals, roots), targets, roots, client.contributed)
+            alpha, move, scores = own.choose(pooled.discriminant, loss)
+            if move is not None:
+                weights = weights + influence.change(move)
+                discriminant, evidence = own.discriminant(pooled.discriminant, scores, once, shares)
+                three, _ = fit.weights(evidence, start, precision)
         left_out = fit.logits(evidence, three)
         trusted = judges if judges is not None and judges.any() else once
         # two estimates: for new samples whose classes are a fresh draw, so that a sample does not count towards its own class,
@@ -287,14 +253,15 @@ def _log_prior(counts: np.ndarray) -> np.ndarray:
     return np.log(counts + 1.0 / len(counts))
 
 
-def _weights_prior(classes: int) -> tuple[np.ndarray, np.ndarray]:
+def _weights_prior(classes: int, map: Map | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Centre and precision of the weights' prior.
 
     A cosine in C - 1 dimensions has a spread of 1/sqrt(C): its weight goes with sqrt(C). In one dimension it is only a sign, and
     the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1). A step r in
     the probability of one of two classes is -r in the other's, and 4 r in the log-odds at even odds: 2 r on either side.
     """
-    cosine, likelihood = 1.5 * math.sqrt(classes), 1.0 / max(classes - 1, 1)
+    cosine = (COSINE_LEARNED if isinstance(map, MetricMap) else COSINE) * math.sqrt(classes)
+    likelihood = 1.0 / max(classes - 1, 1)
     refinement = REFINEMENT_WEIGHT if classes > 2 else 2.0
     spread = np.array([cosine / 2, max(likelihood / 2, 0.3), REFINEMENT_WEIGHT])
     return np.array([(1.0 - likelihood) * cosine, likelihood, refinement]), PRIOR_SAMPLES / spread**2
@@ -305,10 +272,6 @@ def _influence(rows: Array, client: ClientData, source: Factor | Sketch | Direct
     if isinstance(source, Directions):
         return OfDirections(source.matrix, client.memory[ROTATION], rows)
     return OfSketch(source, rows) if isinstance(source, Sketch) else OfFactor(source, rows)
-
-
-def _evidence(discriminant: Discriminant, scores: Array) -> np.ndarray:
-    return np.stack([arrays.to_numpy(part) for part in discriminant.evidence(scores)])
 
 
 def _accuracy(logits: np.ndarray, codes: np.ndarray, once: np.ndarray) -> float:

@@ -1,0 +1,81 @@
+"""What a secure sum costs: seconds and bytes for each client and for the server, beside the plain upload.
+
+    python -m benchmarks.secure [--clients 10 50 200]
+
+Moments of m = 769 features and 100 classes, every message made and counted, one client after another on one core.
+"""
+
+import argparse
+import secrets
+import time
+from typing import Any
+
+import numpy as np
+
+import gramfold as gf
+from benchmarks.timing import write
+from gramfold.moments import Implied
+from gramfold.privacy import Client, SecureSum, Server, graph, ranges
+
+FEATURES, CLASSES, SAMPLES = 769, 100, 400
+
+
+def measure(clients: int) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    rows, codes = rng.standard_normal((SAMPLES, FEATURES)), rng.integers(0, CLASSES, SAMPLES)
+    upload = gf.Moments.from_features(rows, codes, CLASSES)
+    names, session = [f"client-{k}" for k in range(clients)], secrets.token_hex(16)
+    server, spent, sent = Server(session, SecureSum()), dict.fromkeys(("keys", "share", "mask", "unmask"), 0.0), 0
+
+    def timed(step: str, work: Any) -> Any:
+        nonlocal sent
+        begun = time.perf_counter()
+        message = work()
+        spent[step] += time.perf_counter() - begun
+        sent += message.pack().wire_bytes
+        return message
+
+    members = {}
+    for name in names:
+        begun = time.perf_counter()
+        members[name] = Client.begin(name, session, secrets.token_bytes(32))
+        spent["keys"] += time.perf_counter() - begun
+        sent += members[name].keys.pack().wire_bytes
+    roster = server.roster([member.keys for member in members.values()])
+    for member in members.values():
+        server.take(timed("share", lambda member=member: member.share(roster)))
+    inboxes = server.inboxes()
+    plan = ranges.plan(upload.public(), Implied(), clients)
+    adding = 0.0
+    for name, member in members.items():
+        masked = timed("mask", lambda member=member, name=name: member.mask(inboxes[name], plan.encode(upload.vector())))
+        begun = time.perf_counter()
+        server.add(masked)
+        adding += time.perf_counter() - begun
+    survivors = server.survivors()
+    for member in members.values():
+        server.reveal(timed("unmask", lambda member=member: member.unmask(survivors)))
+    begun = time.perf_counter()
+    total = plan.decode(server.total())
+    unmasking = time.perf_counter() - begun
+    exact = float(np.abs(total - clients * upload.vector()).max() / np.abs(total).max())
+    many = rng.standard_normal((FEATURES, FEATURES)), rng.integers(0, CLASSES, FEATURES)
+    triangle = gf.Moments.from_features(*many, CLASSES)
+    received = roster.pack().wire_bytes + inboxes[names[0]].pack().wire_bytes + survivors.pack().wire_bytes
+    return {
+        "clients": clients, "neighbours": graph.degree(clients), "client_seconds": sum(spent.values()) / clients,
+        "steps_seconds": {step: seconds / clients for step, seconds in spent.items()}, "client_bytes": sent / clients,
+        "client_received_bytes": received, "server_adding_seconds": adding, "server_unmasking_seconds": unmasking,
+        "plain_bytes_few_samples": upload.wire_bytes, "plain_bytes": triangle.wire_bytes, "relative_error": exact,
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clients", type=int, nargs="+", default=[10, 50, 200])
+    given = parser.parse_args()
+    write("secure", {"features": FEATURES, "classes": CLASSES, "runs": [measure(clients) for clients in given.clients]})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""A client in a secure sum: four steps, each taken once."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from gramfold.errors import GramfoldError
+from gramfold.privacy import graph, masks, ring, shamir
+from gramfold.privacy.protocol import MINIMUM, Inbox, Keys, Masked, Revealed, Roster, Shares, Survivors, unhex
+from gramfold.privacy.ring import Words
+from gramfold.wire.record import Record
+
+STEPS = ("share", "mask", "unmask", "done")
+
+
+@dataclass
+class Client(Record, kind="secure/client"):
+    """A client's secrets, as hex, and how far it is. A record, so that it can be kept between messages; whoever keeps it must do
+    so before the step's answer leaves, since a step that is taken twice gives secrets away."""
+
+    name: str
+    session: str
+    keys: Keys
+    cipher_private: str
+    mask_private: str
+    seed: str
+    step: str = "share"
+    roster: Roster | None = None
+    held: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The shares that it holds, by whose they are: of the seed, and of the mask key."""
+
+    @classmethod
+    def begin(cls, name: str, session: str, identity: bytes, random: shamir.Random = secrets.token_bytes) -> "Client":
+        """A client with fresh keys for one sum, signed with its identity's private key."""
+        cipher, mask, seed = random(32), random(32), random(32)
+        keys = Keys(
+            name, masks.public_key(cipher).hex(), masks.public_key(mask).hex(), hashlib.sha256(seed).hexdigest(),
+            masks.identity_of(identity).hex(),
+        )  # fmt: skip
+        signed = Keys(**{**vars(keys), "signature": masks.sign(identity, keys.text(session)).hex()})
+        return cls(name, session, signed, cipher.hex(), mask.hex(), seed.hex())
+
+    def share(
+        self, roster: Roster, trusted: Mapping[str, str] | None = None, random: shamir.Random = secrets.token_bytes
+    ) -> Shares:
+        """Shares of its two secrets for its neighbours. `trusted`: see `Roster.check`."""
+        self._take("share")
+        if roster.session != self.session or roster.by_name.get(self.name) != self.keys:
+            raise GramfoldError("the list of clients is of another secure sum, or has other keys in this client's name")
+        roster.check(trusted)
+        self.roster, holders = roster, roster.holders(self.name)
+        places = [roster.places[holder] for holder in holders]
+        split = [
+            shamir.split(bytes.fromhex(secret), places, roster.needed(self.name), random)
+            for secret in (self.seed, self.mask_private)
+        ]
+        sealed = {}
+        for holder, *both in zip(holders, *split, strict=True):
+            parts = [share.to_bytes(shamir.SIZE, "big") for share in both]
+            if holder == self.name:
+                self.held = {self.name: [part.hex() for part in parts]}
+                continue
+            key, about = self._channel(self.name, holder)
+            sealed[holder] = masks.encrypt(key, b"".join(parts), about, random).hex()
+        return Shares(self.name, sealed)
+
+    def mask(self, inbox: Inbox, vector: Words) -> Masked:
+        """Its vector, masked by its own mask and by those with all neighbours whose shares came."""
+        self._take("mask")
+        roster = self._roster
+        if not inbox.sealed.keys() <= set(roster.graph[self.name]):
+            raise GramfoldError("shares came from clients that are not this one's neighbours")
+        if len(inbox.sealed) + 1 < roster.needed(self.name):
+            raise GramfoldError(f"only {len(inbox.sealed) + 1} of at least {roster.needed(self.name)} clients are left")
+        held = dict(self.held)
+        for sender, sealed in inbox.sealed.items():
+            key, about = self._channel(sender, self.name)
+            with suppress(GramfoldError):  # one that cannot be opened is missing when it is needed: its sender is named then
+                both = masks.decrypt(key, unhex(sealed), about)
+                held[sender] = [both[: shamir.SIZE].hex(), both[shamir.SIZE :].hex()]
+        self.held = held
+        total = vector.copy()
+        masks.apply(ring.add, total, bytes.fromhex(self.seed))
+        for other in inbox.sealed:
+            change = ring.add if self.name < other else ring.subtract
+            masks.apply(change, total, roster.pair_key(self.name, bytes.fromhex(self.mask_private), other))
+        return Masked(self.name, total)
+
+    def unmask(self, survivors: Survivors) -> Revealed:
+        """One share for each client that it holds shares of: of the seed where the client survived, else of the mask key."""
+        self._take("unmask")
+        roster, names = self._roster, set(survivors.names)
+        if not names <= roster.by_name.keys() or self.name not in names or len(names) < MINIMUM:
+            raise GramfoldError(f"a sum of {len(names)} clients is not unmasked: it takes {MINIMUM}, this one among them")
+        fewest = graph.needed(len(roster.clients), roster.threshold)
+        if len(names) < fewest or len(names & set(roster.holders(self.name))) < roster.needed(self.name):
+            raise GramfoldError("too few clients are left to unmask the sum")
+        if not graph.connected(roster.graph, names):
+            raise GramfoldError("the clients that are left are not one group: the sum would fall into parts")
+        held, self.held = self.held, {}
+        self.seed = self.mask_private = self.cipher_private = ""
+        return Revealed(
+            self.name,
+            {name: both[0] for name, both in held.items() if name in names},
+            {name: both[1] for name, both in held.items() if name not in names},
+        )
+
+    def _take(self, step: str) -> None:
+        if self.step != step:
+            raise GramfoldError(f"this secure sum is at {self.step!r}, not at {step!r}: no step is taken twice")
+        self.step = STEPS[STEPS.index(step) + 1]
+
+    @property
+    def _roster(self) -> Roster:
+        assert self.roster is not None
+        return self.roster
+
+    def _channel(self, sender: str, receiver: str) -> tuple[bytes, bytes]:
+        """The key for shares from one client to another, and what they are about."""
+        other: Any = self._roster.by_name[receiver if sender == self.name else sender]
+        about = repr(("share", self._roster.digest.hex(), sender, receiver))
+        return masks.agree(bytes.fromhex(self.cipher_private), unhex(other.cipher), about), about.encode()

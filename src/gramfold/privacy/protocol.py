@@ -1,0 +1,178 @@
+"""The messages of a secure sum, and the rules that clients and server go by (Bonawitz et al. 2017, Bell et al. 2020).
+
+    client                                                          server
+    Keys        two public keys, signed                     ->      Roster      everybody's
+    Shares      of the own secrets, encrypted for neighbours ->     Inbox       those for one client
+    Masked      vector + own mask +- masks with neighbours  ->      Survivors   who sent one
+    Revealed    shares: of the own mask of those who sent,  ->      the sum
+                of the mask key of those who did not
+
+Nobody gives both shares of one client: with its own mask and those with its neighbours the server could unmask it. A secret needs
+more than half of its holders, so that a server which tells half of them another list of survivors has too few of either.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from gramfold.errors import GramfoldError
+from gramfold.numerics.arrays import Array
+from gramfold.privacy import graph, masks
+from gramfold.wire.record import Record
+
+MINIMUM = 3
+"""Clients in a sum: from a sum of two, each knows the other's part."""
+MOST_CLIENTS = 10_000
+
+
+@dataclass(frozen=True)
+class SecureSum:
+    """The server learns the sum of the clients' uploads, and nothing else of them.
+
+    `threshold`: the share of clients that must stay to the end, more than a half; beyond fifty clients, also of each client's
+    neighbours. With fewer the round fails. A larger one holds against more clients that work together with the server, as many
+    as it exceeds a half by, twice; a smaller one survives more dropouts. `minimum`: clients without which there is no sum, at
+    least three.
+    """
+
+    threshold: float = 2 / 3
+    minimum: int = MINIMUM
+
+    def __post_init__(self) -> None:
+        if not 0.5 < self.threshold <= 1:
+            raise GramfoldError(f"the threshold of a secure sum is a share above a half and up to one, not {self.threshold}")
+        if self.minimum < MINIMUM:
+            raise GramfoldError(f"a sum of fewer than {MINIMUM} clients hides nobody; ask for a minimum of {MINIMUM} or more")
+        masks.require_cryptography()
+
+
+@dataclass(frozen=True)
+class Keys(Record, kind="secure/keys"):
+    """A client's public keys for one sum, all as hex: to encrypt shares for it, to agree on masks with it; a hash of the seed of
+    its own mask; and who it is, with its signature of all this."""
+
+    name: str
+    cipher: str
+    mask: str
+    seed_hash: str
+    identity: str
+    signature: str = ""
+
+    def text(self, session: str) -> bytes:
+        """What is signed."""
+        return _canonical(["gramfold secure sum 1", session, self.name, self.cipher, self.mask, self.seed_hash])
+
+    def check(self, session: str) -> None:
+        """Raise unless the client itself said so, for this sum."""
+        if not masks.is_signed(unhex(self.identity), unhex(self.signature), self.text(session)):
+            raise GramfoldError(f"the keys of {self.name!r} are not signed by it")
+
+
+@dataclass(frozen=True)
+class Roster(Record, kind="secure/roster"):
+    """Whoever takes part."""
+
+    session: str
+    threshold: float
+    clients: Sequence[Keys]
+
+    @cached_property
+    def by_name(self) -> dict[str, Keys]:
+        return {keys.name: keys for keys in self.clients}
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Of all that is in it. It goes into every mask: where clients were told different things, their masks do not cancel."""
+        listed = [vars(self.by_name[name]) for name in sorted(self.by_name)]
+        fields = [{key: entry[key] for key in Keys.__dataclass_fields__} for entry in listed]
+        return hashlib.sha256(_canonical([self.session, self.threshold, fields])).digest()
+
+    @cached_property
+    def graph(self) -> dict[str, list[str]]:
+        """Each client's neighbours. Nobody chooses it: it follows from the keys."""
+        return graph.neighbours(self.by_name, self.digest)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each client's shares are taken."""
+        return {name: place for place, name in enumerate(sorted(self.by_name), start=1)}
+
+    def holders(self, name: str) -> list[str]:
+        """Who holds the shares of a client's secrets: its neighbours and itself."""
+        return sorted([name, *self.graph[name]])
+
+    def needed(self, name: str) -> int:
+        """How many shares give a client's secret."""
+        return graph.needed(len(self.graph[name]) + 1, self.threshold)
+
+    def pair_key(self, name: str, private: bytes, other: str) -> bytes:
+        """The key of the mask that two clients have in common."""
+        purpose = _canonical(["mask", self.digest.hex(), *sorted((name, other))]).decode()
+        return masks.agree(private, unhex(self.by_name[other].mask), purpose)
+
+    def check(self, trusted: Mapping[str, str] | None) -> None:
+        """Raise unless it is one that a client may go by. `trusted`: the identities that are known, by name; None: whoever the
+        server says."""
+        if not MINIMUM <= len(self.clients) <= MOST_CLIENTS or len(self.by_name) != len(self.clients):
+            raise GramfoldError(f"{len(self.by_name)} clients cannot make a secure sum: it takes {MINIMUM} or more, each once")
+        if not 0.5 < self.threshold <= 1:
+            raise GramfoldError("the threshold of a secure sum must be above a half")
+        if len({keys.identity for keys in self.clients}) != len(self.clients):
+            raise GramfoldError("two clients of this secure sum are the same one")
+        for keys in self.clients:
+            keys.check(self.session)
+            if trusted is not None and trusted.get(keys.name) != keys.identity:
+                known = "is not the one that is known here" if keys.name in trusted else "is not known here"
+                raise GramfoldError(f"the identity of {keys.name!r} {known}; nothing was sent")
+
+
+@dataclass(frozen=True)
+class Shares(Record, kind="secure/shares"):
+    """A client's shares, each encrypted for the neighbour that is to hold it, as hex."""
+
+    name: str
+    sealed: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Inbox(Record, kind="secure/inbox"):
+    """The shares that neighbours sent to one client, by their names."""
+
+    sealed: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Masked(Record, kind="secure/masked"):
+    """A client's vector as ring elements, masked."""
+
+    name: str
+    words: Array
+
+
+@dataclass(frozen=True)
+class Survivors(Record, kind="secure/survivors"):
+    """Whoever sent a masked vector: these are in the sum."""
+
+    names: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Revealed(Record, kind="secure/revealed"):
+    """The shares that a client gives: of the seeds of survivors' own masks, and of the mask keys of those who dropped out."""
+
+    name: str
+    seeds: Mapping[str, str]
+    keys: Mapping[str, str]
+
+
+def unhex(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except (TypeError, ValueError):
+        raise GramfoldError("a message of the secure sum cannot be read: it is not hex") from None
+
+
+def _canonical(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True).encode()

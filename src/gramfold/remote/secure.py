@@ -1,0 +1,183 @@
+"""A round's secure sum at the server: four phases of messages, and one contribution of all sites that were there to the end.
+
+A site that fails before it has sent its masked upload is not in the sum; one that fails afterwards is, and its mask is recovered
+from the others' shares. Nobody's upload can be checked, only the sum: where that is not of any samples the run ends, and no site
+can be named.
+"""
+
+import secrets
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gramfold import uploads
+from gramfold.engines.transport import Contribution, Round
+from gramfold.errors import GramfoldError
+from gramfold.privacy import SecureSum, Server, ranges
+from gramfold.privacy.protocol import Keys, Masked, Revealed, Shares
+from gramfold.privacy.ring import FixedPoint
+from gramfold.remote.ledger import Ledger
+from gramfold.remote.messages import BROADCAST, SECURE, Message
+from gramfold.remote.peers import Peer
+from gramfold.remote.release import check_release
+from gramfold.wire import Packet
+from gramfold.wire.record import Record
+
+if TYPE_CHECKING:
+    from gramfold.remote.transport import Remote
+
+STEP = "step"
+"""The name of the packet that a step takes or gives."""
+Packets = Callable[[Peer], Mapping[str, Packet]]
+
+
+class Summed(Ledger):
+    """A sum that came as one. Nothing is kept for later runs: what a site sent cannot be taken out of it again."""
+
+    asked = 0
+    """How many sites the sum was begun with."""
+
+    def add(self, contribution: Contribution) -> None:
+        assert isinstance(contribution, SecureContribution)
+        self.total = contribution.upload
+        self.counted = dict.fromkeys(contribution.bytes, contribution.session)
+        self.contributed = set(self.counted)
+
+
+@dataclass
+class SecureContribution(Contribution):
+    """The sum of several sites' uploads; what each of them sent goes by the name of the session."""
+
+    session: str = ""
+
+
+def contribution(remote: "Remote", round_: Round, nodes: Collection[int]) -> Contribution:
+    """The sum of the uploads of these nodes."""
+    policy = remote.settings.privacy.secure
+    assert policy is not None
+    try:
+        return _Sum(remote, round_, policy).run(nodes)
+    except GramfoldError as error:
+        raise GramfoldError(f"{error}; {remote.reasons()}" if remote.peers.excluded else str(error)) from None
+
+
+class _Sum:
+    """One secure sum over the network."""
+
+    def __init__(self, remote: "Remote", round_: Round, policy: SecureSum) -> None:
+        self.remote, self.round, self.session = remote, round_, secrets.token_hex(16)
+        settings = remote.settings
+        needed = max(policy.minimum, settings.release_sites, min(settings.minimum_sites, len(round_.clients)))
+        self.server = Server(self.session, SecureSum(policy.threshold, needed))
+        self.bytes: dict[str, int] = {}
+        self.nodes: dict[str, int] = {}
+        """The nodes of the sites that are still there."""
+        self.public: Mapping[str, Any] = {}
+        self.identities: set[str] = set()
+
+    def run(self, nodes: Collection[int]) -> Contribution:
+        server, keys = self.server, list[Keys]()
+        for name, one in self._ask("keys", Keys, lambda peer: {}, nodes, self._check_keys):
+            keys.append(one)
+            self.nodes[name] = self.remote.peers.called(name).node
+        roster = server.roster(keys)
+        self.remote.ledger.asked = len(roster.clients)  # type: ignore[attr-defined]
+        packed = roster.pack()
+        for _ in self._ask("share", Shares, lambda peer: {STEP: packed}, self._left(roster.by_name), self._take):
+            pass
+        inboxes = {name: inbox.pack() for name, inbox in server.inboxes().items()}
+        deliveries = self.round.deliveries
+
+        def to_mask(peer: Peer) -> Mapping[str, Packet]:
+            return {STEP: inboxes[peer.site], BROADCAST: deliveries.packet(peer.site, self.round.broadcast)}
+
+        for name, _ in self._ask("mask", Masked, to_mask, self._left(inboxes), self._add):
+            deliveries.delivered(name, deliveries.packet(name, self.round.broadcast))
+        survivors = server.survivors()
+        if self.remote.method.rounds == 1:  # before anything is known of the sum
+            check_release(self.remote.settings.out, dict.fromkeys(survivors.names, SECURE), self.remote.settings.release_sites)
+        packed = survivors.pack()
+        for _ in self._ask("unmask", Revealed, lambda peer: {STEP: packed}, self._left(survivors.names), self._reveal):
+            pass
+        upload = self._upload(server.total())
+        sent = {name: self.bytes[name] for name in survivors.names}
+        return SecureContribution(upload, sent, session=self.session)
+
+    def _ask(
+        self,
+        step: str,
+        kind: type[Record],
+        packets: Packets,
+        nodes: Collection[int],
+        check: Callable[[Any, Mapping[str, Any]], None],
+    ) -> Iterator[tuple[str, Any]]:
+        """Send a step's message to nodes, and yield the answers in order; whoever's is not one is excluded."""
+        remote, privacy = self.remote, self.remote.settings.privacy
+        assert privacy.secure is not None
+        header = remote.header(step=step, session=self.session, round=self.round.number, threshold=privacy.secure.threshold)
+        asked = remote.peers.ask(SECURE, lambda peer: Message(header, packets(peer)), remote.take_late, nodes)
+        for peer, said, came, received in asked:
+            try:
+                if step == "keys" and "abstains" in said:
+                    remote.take_abstention(peer, said)
+                    continue
+                remote.check_remembered(peer.site)
+                one: Any = kind.unpack(came[STEP])
+                if one.name != peer.site:
+                    raise GramfoldError("it speaks in another site's name")
+                check(one, said)
+            except Exception as error:  # a bad answer must not stop the other sites
+                remote.peers.refuse(peer, SECURE, error)
+                continue
+            self.bytes[peer.site] = self.bytes.get(peer.site, 0) + received
+            yield peer.site, one
+
+    def _left(self, names: Collection[str]) -> list[int]:
+        """The nodes of these sites, as far as they are still there."""
+        return [self.nodes[name] for name in names if self.nodes[name] in self.remote.peers.live]
+
+    # --- what is asked of each site's answer ---
+
+    def _check_keys(self, one: Keys, header: Mapping[str, Any]) -> None:
+        self.server.check(one)
+        if one.identity in self.identities:
+            raise GramfoldError("another site has signed with its key; every site needs a `state-dir` of its own")
+        self.identities.add(one.identity)
+
+    def _take(self, one: Shares, header: Mapping[str, Any]) -> None:
+        self.server.take(one)
+
+    def _add(self, one: Masked, header: Mapping[str, Any]) -> None:
+        """A masked upload: what it is of is public, and must be what was asked for, whatever the others say."""
+        public, words = header.get("public"), np.asarray(one.words)
+        if not isinstance(public, dict) or words.ndim != 2:
+            raise GramfoldError("its masked upload does not say what it is of")
+        if public != self.public:
+            nothing = uploads.from_vector(np.zeros(words.shape[1]), public)
+            self.round.method.check_packet(nothing.pack(), self.round.broadcast)
+            self.round.method.check(nothing, self.round.broadcast)
+        plan = self._plan(public)
+        if words.shape != (plan.words, plan.size):
+            raise GramfoldError(f"its masked upload has shape {words.shape}, not {(plan.words, plan.size)}")
+        self.server.add(one)
+        self.public = public
+
+    def _reveal(self, one: Revealed, header: Mapping[str, Any]) -> None:
+        self.server.reveal(one)
+
+    # --- the sum ---
+
+    def _plan(self, public: Mapping[str, Any]) -> FixedPoint:
+        implied = self.round.method.implied(self.round.broadcast)
+        return ranges.plan(public, implied, len(self.server.known.clients))
+
+    def _upload(self, total: np.ndarray) -> Any:
+        upload = uploads.from_vector(self._plan(self.public).decode(total), self.public)
+        if self.remote.settings.privacy.dp is None:
+            try:
+                self.round.method.check(upload, self.round.broadcast)
+            except GramfoldError as error:
+                raise GramfoldError(f"some site lied, and under a secure sum nobody can tell which: {error}") from None
+        return upload

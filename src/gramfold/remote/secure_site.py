@@ -1,0 +1,168 @@
+"""A site's steps in a secure sum. Between two messages its secrets lie in its `state-dir`, and are gone after the last.
+
+    STATE/identity.key            the key that it signs with, made when it is first needed; STATE/identity.pub is its public half
+    STATE/known-sites.json        the other sites' public halves, as they were first seen
+    STATE/secure/SESSION.safetensors   a sum under way
+
+Whoever the other sites are is the server's word, unless this site's configuration names a file of their public halves
+(`trusted-keys`, JSON: name to hex), handed over in some other way: then it takes part with nobody else. Without one a site trusts
+what it saw first, and refuses a site whose identity has changed.
+"""
+
+import json
+import re
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gramfold import wire
+from gramfold.errors import GramfoldError
+from gramfold.methods import ClientData
+from gramfold.privacy import DP, Client, Privacy, SecureSum, masks, ranges
+from gramfold.privacy.protocol import Inbox, Roster, Survivors
+from gramfold.remote import diary
+from gramfold.remote.tasks import task_from_json
+from gramfold.wire import Packet
+
+if TYPE_CHECKING:
+    from gramfold.remote.site import Answer, Site
+
+STEP = "step"
+IDENTITY, PUBLIC, KNOWN, UNDER_WAY = "identity.key", "identity.pub", "known-sites.json", "secure"
+STALE_SECONDS = 24 * 3600
+"""A sum that was begun so long ago is over; its secrets are removed."""
+_SESSION = re.compile(r"[0-9a-f]{32}")
+
+
+def step(site: "Site", header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
+    """The answer to a step's message."""
+    masks.require_cryptography()
+    session = header.get("session")
+    if not isinstance(session, str) or not _SESSION.fullmatch(session):
+        raise GramfoldError("a secure sum without a valid session")
+    steps: dict[str, Callable[..., Answer]] = {"keys": _keys, "share": _share, "mask": _mask, "unmask": _unmask}
+    if header.get("step") not in steps:
+        raise GramfoldError(f"a secure sum has no step {header.get('step')!r}")
+    folder = (site.hold() if header["step"] != "mask" else Path(str(site.config.get("state-dir")))) / UNDER_WAY
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise GramfoldError(f"cannot make {folder}: {error.strerror}") from None
+    return steps[header["step"]](site, folder / f"{session}.safetensors", header, packets)
+
+
+def _keys(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
+    site.method(header)  # refuse before anything is done
+    task = task_from_json(header["task"])
+    why = site.policy.abstains(site.client(task).train(), task)
+    if why is not None:
+        diary.note(file.parent.parent, method=header["method"], secure=header["session"], abstained=why, bytes=0)
+        return {"abstains": why}, {}
+    for old in file.parent.glob("*.safetensors"):
+        if time.time() - old.stat().st_mtime > STALE_SECONDS:
+            old.unlink(missing_ok=True)
+    if file.exists():
+        raise GramfoldError("a secure sum of this name is under way")
+    client = Client.begin(site.name, header["session"], identity(file.parent.parent))
+    _keep(file, client)
+    return {}, {STEP: client.keys.pack()}
+
+
+def _share(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
+    client, roster = _kept(file), Roster.unpack(packets[STEP])
+    if roster.threshold != header.get("threshold"):
+        raise GramfoldError("the list of clients has another threshold than the run")
+    site.policy.check_sum(len(roster.clients))
+    known = file.parent.parent / KNOWN
+    trusted = _trusted(site, known, roster)
+    shares = client.share(roster, trusted)
+    _keep(file, client)
+    if not site.config.get("trusted-keys"):
+        wire.write_atomically(known, json.dumps(trusted).encode())
+    return {}, {STEP: shares.pack()}
+
+
+def _mask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
+    work = site.work(header, packets)
+    client = _kept(file)  # now that the folder is this message's alone
+    site.policy.check_times(header["session"], diary.released(work.state))
+    train, method = work.client.train(), work.method
+    method.check_weights(train)
+    data = ClientData(site.name, train, {} if method.rounds == 1 else dict(work.memory))
+    implied, privacy = method.implied(work.broadcast), _privacy(header)
+    assert client.roster is not None
+    clients = len(client.roster.clients)
+    upload = privacy.noisy(method.local(data, work.broadcast), implied, clients)
+    public = upload.public()
+    masked = client.mask(Inbox.unpack(packets[STEP]), ranges.plan(public, implied, clients).encode(upload.vector()))
+    _keep(file, client)
+    work.remember(header["session"], data.memory)
+    packed = masked.pack()
+    diary.note(
+        work.state, method=method.name, session=work.folder.name, run=work.run, round=header["round"],
+        upload=header["session"], secure=True, sites=clients, dp=header.get("dp"), samples=train.n, bytes=packed.wire_bytes,
+        sha256=packed.digest(),
+    )  # fmt: skip
+    return {"public": public}, {STEP: packed}
+
+
+def _unmask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
+    client, survivors = _kept(file), Survivors.unpack(packets[STEP])
+    site.policy.check_sum(len(set(survivors.names)))
+    try:
+        revealed = client.unmask(survivors)
+    finally:
+        file.unlink(missing_ok=True)  # before the answer leaves: no step is taken twice
+        wire.sync_folder(file.parent)
+    return {}, {STEP: revealed.pack()}
+
+
+def _privacy(header: Mapping[str, Any]) -> Privacy:
+    noise = header.get("dp")
+    return Privacy(SecureSum(header["threshold"]), None if noise is None else DP(noise["eps"], noise["delta"]))
+
+
+def _keep(file: Path, client: Client) -> None:
+    wire.write_atomically(file, *client.pack().pieces())
+
+
+def _kept(file: Path) -> Client:
+    if not file.exists():
+        raise GramfoldError("no secure sum of this name is under way here")
+    return Client.unpack(Packet.from_bytes(wire.read(file)))
+
+
+# --- who is who ---
+
+
+def identity(state: Path) -> bytes:
+    """The site's private key for signing, made where there is none."""
+    file = state / IDENTITY
+    if not file.exists():
+        wire.write_atomically(file, secrets.token_bytes(32))
+    private = wire.read(file)
+    public = masks.identity_of(private).hex()
+    if not (state / PUBLIC).exists():
+        wire.write_atomically(state / PUBLIC, f"{public}\n".encode(), public=True)
+    return private
+
+
+def _trusted(site: "Site", known: Path, roster: Roster) -> dict[str, str]:
+    """The identities to go by: those in the site's own file, or those first seen."""
+    listed = site.config.get("trusted-keys")
+    claimed = {keys.name: keys.identity for keys in roster.clients}
+    if not listed:
+        return {**claimed, **(_read(known) if known.exists() else {})}
+    return {**_read(Path(str(listed))), site.name: claimed.get(site.name, "")}
+
+
+def _read(file: Path) -> dict[str, str]:
+    try:
+        found = wire.read_json(wire.read(file).decode())
+        if not isinstance(found, dict) or not all(isinstance(part, str) for pair in found.items() for part in pair):
+            raise ValueError("it is no object of names and keys")
+    except (ValueError, TypeError) as error:
+        raise GramfoldError(f"cannot read the keys of other sites in {file}: {error}") from None
+    return {name: key.strip() for name, key in found.items()}
