@@ -1,6 +1,7 @@
 """Model cards: beside every saved head, complete, for people and machines."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,3 +67,10 @@ def test_cards_go_with_their_heads(federation, tmp_path):
     gone = federation.clients[2].train()
     result.forget(gone.inputs, gone.targets, "2").save(tmp_path)
     assert not any(file.exists() for file in (path, *card_files(path)))
+
+
+def test_the_privacy_that_a_run_had(federation):
+    result = gf.run(gf.AFL(), federation)
+    assert result.cards()["1"]["privacy"].startswith("exact moments, added up in the clear")
+    noisy = replace(result, privacy={"secure_sum": {}, "dp": {"eps": 2.0, "delta": 1e-6}})
+    assert noisy.cards()["1"]["privacy"] == "the run had a secure sum and differential privacy (eps 2, delta 1e-06)"

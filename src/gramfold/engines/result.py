@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,18 +179,23 @@ class Result:
         run = self.run
         state = {"version": run.broadcast.pack().digest()[:16], "clients": len(run.samples) or None, "seed": run.task.seed}
         pooled = {"training_samples_of_all": sum(run.samples.values()) or run.task.samples}
+        card = partial(report.make_card, federation=state, protections=self._protections())
         made: dict[str | None, dict[str, Any]] = {}
         for name, head in self.heads.items():
             client = self.clients[name]
             sizes = {"training_samples": client.train, "test_samples": client.test, **pooled}
-            made[name] = report.make_card(
-                head, whose=f"client {name}", data=sizes, figures=self._figures(client.scored), federation=state
-            )
+            made[name] = card(head, whose=f"client {name}", data=sizes, figures=self._figures(client.scored))
         if self.global_head is not None:
             shared = self._pooled_score()
             figures = {} if shared is None else self._figures(shared)
-            made[None] = report.make_card(self.global_head, whose="all clients", data=pooled, figures=figures, federation=state)
+            made[None] = card(self.global_head, whose="all clients", data=pooled, figures=figures)
         return made
+
+    def _protections(self) -> list[str]:
+        """The secure sum and the noise of the run, in words."""
+        noise = self.privacy.get("dp")
+        had = ["a secure sum"] if "secure_sum" in self.privacy else []
+        return had if noise is None else [*had, f"differential privacy (eps {noise['eps']:g}, delta {noise['delta']:g})"]
 
     def _figures(self, scored: Scored) -> dict[str, float | None]:
         found = Evaluation.of(scored, self.classification)

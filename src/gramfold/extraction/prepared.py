@@ -1,6 +1,7 @@
 """Data of any kind as numbers: features as they are, raw samples through a backbone, tables through their encoder."""
 
 import zipfile
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -79,11 +80,10 @@ def features_for(
         raise GramfoldError("this head does not know what makes its features of raw samples; give it features (an .npz file)")
     if head.origin.kind == TABLE:
         encoder = TableEncoder.reopen(head.origin)
-        needed = Columns(only=tuple(encoder.statistics.by_column)) if columns is None else columns
-        source = source_of(data, needed, COLUMNS)
+        source = source_of(data, Columns(only=tuple(encoder.statistics.by_column), labelled=False), COLUMNS)
         return encoder(source.items), np.arange(source.n), source
     opened = reopen(head.origin, device, backbone)
-    source = source_of(data, columns, opened.kind)
+    source = source_of(data, replace(columns or Columns(), labelled=False), opened.kind)
     found = extract(source, opened, cache, unreadable=unreadable, progress=progress)
     return found.rows, found.kept, source
 

@@ -30,6 +30,8 @@ class Columns:
     text: str | None = None
     split: str | None = None
     only: tuple[str, ...] = ()
+    labelled: bool = True
+    """False: labels, clients and splits are not looked at, as for samples whose class is to be predicted."""
 
 
 @dataclass(frozen=True)

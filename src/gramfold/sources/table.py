@@ -74,7 +74,8 @@ def _column(values: Any) -> np.ndarray:
 
 def table_source(table: Table, columns: Columns, name: str, folder: Path | None = None, kind: str | None = None) -> Source:
     """A table's samples. Paths are taken from `folder`, where they are not absolute. `kind`: what a backbone will take."""
-    found = {what: _named(table, what, getattr(columns, what), name) for what in USUAL}
+    wanted_of = USUAL if columns.labelled else ("path", "text")
+    found = {what: _named(table, what, getattr(columns, what), name) if what in wanted_of else None for what in USUAL}
     if kind is None:
         kind = IMAGES if found["path"] else TEXTS if found["text"] else COLUMNS
     labels, client = (_words(table, found[what]) for what in ("label", "client"))
