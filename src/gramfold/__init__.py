@@ -50,8 +50,8 @@ __all__ = [
     "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError",
     "Head", "HeartPFL", "IllConditionedWarning", "InputError", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL",
     "PFedMe", "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning", "Result", "SecureSum",
-    "SharedHeadWarning", "TableTransformer", "__version__", "compare", "load_data", "load_head", "load_result", "open_backbone", "run",
-    "write_onnx", "write_sklearn", "write_torch",
+    "SharedHeadWarning", "TableTransformer", "__version__", "compare", "load_data", "load_head", "load_result", "open_backbone",
+    "run", "write_onnx", "write_sklearn", "write_torch",
 ]  # fmt: skip
 
 _LATER = {
