@@ -43,6 +43,7 @@ class Snapshot(Record, kind="checkpoint"):
     history: Sequence[Mapping[str, Any]]
     seconds: Mapping[str, float]
     tuned: Mapping[str, Any]
+    finished: bool
 
 
 class Checkpoint:
@@ -81,7 +82,7 @@ class Checkpoint:
         state = saved.state
         packed = Snapshot(
             state.broadcast, state.round, saved.memories, state.uplink, sorted(state.contributed), state.deliveries.to_dict(),
-            state.history, saved.seconds, state.tuned,
+            state.history, saved.seconds, state.tuned, state.finished,
         ).pack()  # fmt: skip
         whole = Packet(packed.arrays, {"run": self._run, "samples": self._samples, "snapshot": packed.meta}, packed.triangular)
         wire.write_atomically(self.path, whole.to_bytes())
@@ -92,6 +93,7 @@ def _restored(packet: Packet) -> Saved:
     state = State(
         saved.broadcast, saved.round, dict(saved.uplink), frozenset(saved.contributed),
         Deliveries.from_dict(saved.deliveries, saved.broadcast), [dict(entry) for entry in saved.history], dict(saved.tuned),
+        saved.finished,
     )  # fmt: skip
     return Saved(state, {name: dict(memory) for name, memory in saved.memories.items()}, dict(saved.seconds))
 

@@ -31,6 +31,8 @@ class State:
     history: list[dict[str, Any]] = field(default_factory=list)
     tuned: dict[str, Any] = field(default_factory=dict)
     """The parameters chosen by trial runs before the first round."""
+    finished: bool = False
+    """Whether there is no round left."""
 
 
 class Driver:
@@ -60,7 +62,7 @@ class Driver:
 
     @property
     def finished(self) -> bool:
-        return self.state.round >= self.method.rounds
+        return self.state.finished or self.method.rounds == 0
 
     # --- rounds ---
 
@@ -71,7 +73,8 @@ class Driver:
         deliveries.announce(state.broadcast)
         transport.prepare(state.round)
         names = method.participants(state.round, transport.clients(), transport.task.seed)
-        keep = method.keeps_uploads and state.round == method.rounds - 1
+        last = method.is_last(state.round, state.broadcast)
+        keep = method.keeps_uploads and last
         request = Round(method, state.round, names, state.broadcast, keep, deliveries)
         fold = transport.fold(request)
         uplink = dict(state.uplink)
@@ -91,6 +94,7 @@ class Driver:
             uplink=uplink,
             deliveries=deliveries,
             contributed=frozenset(fold.contributed),
+            finished=last,
         )
         # no calls in between: after an interrupt either all three are updated or none is
         self.fold, transport.memories, self.state = fold, transport.staged, after
@@ -168,7 +172,7 @@ class Driver:
         return Result(
             method=method.name,
             parameters=given.parameters(),
-            rounds=method.rounds,
+            rounds=state.round,
             clients=ByName({name: self._client_result(done[name]) for name in names}),
             heads=ByName({name: head.with_origin(origin) for name in names if (head := done[name].head) is not None}),
             global_head=None if shared is None else shared.with_origin(origin),

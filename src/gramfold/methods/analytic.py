@@ -56,6 +56,10 @@ class Analytic(Method):
     def rounds(self) -> int:
         return 1 + (self._plan.rounds if self._plan is not None else 0)
 
+    def is_last(self, round_number: int, broadcast: Any) -> bool:
+        """Learning may take fewer rounds than it was given."""
+        return not isinstance(broadcast, Learning)
+
     def begin(self, task: Task) -> Any:
         if self._plan is None:
             return self.start(Space.of(draw_map(self.features, task), task), task)

@@ -65,8 +65,12 @@ class Method(ABC):
 
     @property
     def rounds(self) -> int:
-        """Rounds of uploads."""
+        """Rounds of uploads, at most."""
         return 1
+
+    def is_last(self, round_number: int, broadcast: Any) -> bool:
+        """Whether the round that a broadcast begins is the last."""
+        return round_number >= self.rounds - 1
 
     @property
     def keeps_uploads(self) -> bool:

@@ -210,7 +210,8 @@ def _after_linear(total: Moments, learning: Learning) -> "Learning | MetricMap":
     else:
         weights = ridge(best.gram, best.cross, SHRINKAGE * mean_squared_row(best.gram, n))[1:]
         metric = metrics.root(weights @ weights.T, learning.dim, probes)
-    return _next(replace(learning, probes=probes, passes=learning.passes + 1), metric, best.columns)
+    passes = learning.passes + 1 if best.columns is not None or learning.inputs == "rows" else 1  # a linear head's metric will do
+    return _next(replace(learning, probes=probes, passes=passes), metric, best.columns)
 
 
 def _standardised(gram: Array, cross: Array, n: float) -> tuple[Array, Array, tuple[Array, Array]]:

@@ -14,8 +14,8 @@ COLUMNS = 100
 """Up to so many inputs they may be the columns of a table, where learning which of them matter pays whatever the size."""
 MANY = 10_000
 """From so many samples on learning pays for wider inputs too."""
-PASSES = 2
-"""Of a table's metric: it begins without any, and a column may matter along a curve."""
+PASSES, FEW = 2, 1000
+"""Of a table's metric, which begins without any; with fewer samples none: they would be learned by heart."""
 LEAST, MOST = 512, 8192
 SUM_BYTES = 16 * 10**6
 """Up to so many bytes the whole triangle is sent."""
@@ -48,7 +48,7 @@ def default_features(task: Task, learn: bool | None, budget: int | None, memory:
     wanted = 2 ** int(math.log2(min(max(samples / share, LEAST), most)))
     if learn is None:
         learn = task.inputs <= COLUMNS or samples >= MANY
-    passes = PASSES if task.inputs <= COLUMNS else 0
+    passes = PASSES if task.inputs <= COLUMNS and samples >= FEW else 0
     for learned in (True, False) if learn else (False,):
         dim = wanted
         while dim >= 32:
