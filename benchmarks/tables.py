@@ -439,6 +439,66 @@ def every_data() -> str:
     return "\n".join([says, "", *head, *lines])
 
 
+def learned() -> str:
+    """The learned metric: CIFAR-100 beside gradient descent on the pooled data, budgets of bytes, and tables cut by site."""
+    default, large, ceiling = load("learned_default"), load("learned_large"), load("ceiling")
+    columns = cells(default)
+    lines = [
+        "| | " + " | ".join(f"{clients} clients, {alpha}" for clients, alpha in columns) + " | shared model |",
+        "| --- |" + " ---: |" * 7,
+    ]
+
+    def line(title: str, rows: list[dict[str, Any]], key: str, bold: bool = False) -> str:
+        means = [100 * np.mean([row[key] for row in rows if (row["clients"], row["alpha"]) == cell]) for cell in columns]
+        texts = [f"{value:.1f}" for value in [*means, 100 * rows[0]["shared"]]]
+        return f"| {title} | " + " | ".join(f"**{text}**" if bold else text for text in texts) + " |"
+
+    for kind, title in (("softmax", "pooled softmax regression + prior"), ("mlp", "pooled MLP (2048 GELU, dropout) + prior")):
+        lines.append(line(title, [row for row in ceiling if row["model"] == kind], "accuracy"))
+    for rows in (default, large):
+        for name in dict.fromkeys(row["map"] for row in rows):
+            lines.append(line(f"PACE, `{name}`", [row for row in rows if row["map"] == name], "pace", bold="@" in name))
+    mine = [row for row in [*default, *large] if "@" in row["map"]]
+    off, ece = max(abs(row["estimate"] - row["pace"]) for row in mine), max(row["calibration_error"] for row in mine)
+    says = f"With a learned metric the estimate is off by {100 * off:.2f} points in the worst of {len(mine)} runs; the worst calibration error is {ece:.3f}."
+    return "\n".join([*lines, "", says, "", _budgets(), "", site_tables()])
+
+
+def _budgets() -> str:
+    rows = load("learned_budgets")
+    lines = [
+        "| budget | clients, alpha | before: bytes, accuracy | now: bytes, accuracy | gain |",
+        "| --- | --- | ---: | ---: | ---: |",
+    ]
+    for budget, alpha in dict.fromkeys((row["budget"], row["alpha"]) for row in rows):
+        cell = [row for row in rows if (row["budget"], row["alpha"]) == (budget, alpha)]
+        before, now = ([row for row in cell if row["which"] == which] for which in ("before", "now"))
+        figures = [
+            (np.mean([row["bytes"] for row in part]), 100 * np.mean([row["pace"] for row in part])) for part in (before, now)
+        ]
+        texts = [f"{size(int(sent))}, {accuracy:.1f}" for sent, accuracy in figures]
+        lines.append(
+            f"| {budget} | {cell[0]['clients']}, {alpha} | {texts[0]} | {texts[1]} | {figures[1][1] - figures[0][1]:+.1f} |"
+        )
+    return "\n".join(lines)
+
+
+def site_tables() -> str:
+    """A row a table, a column a model; RMSE, or AUC / log loss."""
+    rows = load("site_tables")
+    models = ["PACE", "boosted trees, pooled", "xRFM, pooled", "boosted trees, per site", "AFL", "Local"]
+    lines = ["| RMSE, or AUC / log loss | " + " | ".join(models) + " | PACE's 90 % intervals cover |", "| --- |" + " ---: |" * 7]
+    for name in dict.fromkeys(row["table"] for row in rows):
+        texts = []
+        for model in models:
+            cell = [row for row in rows if (row["table"], row["model"]) == (name, model)]
+            keys = [key for key in ("rmse", "auc", "log_loss") if cell and key in cell[0]]
+            texts.append(" / ".join(f"{np.mean([row[key] for row in cell]):.4g}" for key in keys) or "-")
+        covered = [row["coverage"] for row in rows if row["table"] == name and "coverage" in row]
+        lines.append(f"| {name} | " + " | ".join(texts) + f" | {f'{100 * np.mean(covered):.1f} %' if covered else '-'} |")
+    return "\n".join(lines)
+
+
 def _with_error(values: list[float]) -> str:
     """A mean with its standard error."""
     error = "" if len(values) < 2 else f" ({np.std(values, ddof=1) / np.sqrt(len(values)):.1f})"
@@ -464,6 +524,7 @@ def main() -> None:
     _put(ROOT / "docs" / "privacy.md", privacy())
     _put(ROOT / "docs" / "guide" / "raw.md", front_door())
     _put(ROOT / "docs" / "data.md", every_data())
+    _put(ROOT / "docs" / "learned.md", learned())
 
 
 def _put(page: Path, table: str) -> None:

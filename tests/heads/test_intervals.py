@@ -38,7 +38,8 @@ def test_so_large_a_part_of_new_samples_lies_within(X, y, clients, coverage):
     split = sites(X, y, clients)
     result = gf.run("pace", gf.Federation.from_clients(split, regression=True))
     error = 2 * np.sqrt(coverage * (1 - coverage) / (len(y) / 2))  # two standard errors, of the test samples alone
-    assert abs(covered(result, split, coverage) - coverage) < 0.01 + error
+    # of few samples the left-out errors are those of a model that knows less: wider than need be, never much narrower
+    assert -0.01 - error < covered(result, split, coverage) - coverage < 0.01 + 2 * error
 
 
 @given(st.integers(1, 200), st.floats(0.01, 0.99), st.integers(0, 99))

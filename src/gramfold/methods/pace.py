@@ -89,13 +89,14 @@ class PACE(Analytic):
     def _most_bytes(self) -> int | None:
         return None if self.budget is None else traffic.bytes_of(self.budget)
 
-    def settled(self, task: Task) -> "PACE":
+    def settled(self, task: Task, once: bool = False) -> "PACE":
         """With the features and the regime that follow from the task."""
         regime = self.regime or (None if self.budget is None else "sketch")
         if self.features is not None:
             spec, width = self.features, _width(self.features, task)
         else:
-            spec = traffic.default_features(task, self.learn, self._most_bytes, self.memory, regime)
+            learn = False if once and self.learn is None else self.learn
+            spec = traffic.default_features(task, learn, self._most_bytes, self.memory, regime)
             width = _width(spec, task)
         return replace(self, features=spec, learn=None, budget=None, regime=regime or traffic.default_regime(width))
 

@@ -77,8 +77,9 @@ class Method(ABC):
         """The clients that take part in a round."""
         return names
 
-    def settled(self, task: Task) -> "Method":
-        """The same method with what follows from the task alone decided. Engines call this before anything else."""
+    def settled(self, task: Task, once: bool = False) -> "Method":
+        """The same method with what follows from the task alone decided. Engines call this before anything else. `once`: if it
+        has the choice, it takes one round, as noise and sums that are kept need it."""
         return self
 
     @abstractmethod

@@ -15,9 +15,10 @@ STRENGTHS = np.logspace(-1, 5, 49)
 """The values of a."""
 DOUBT = 3.0
 """The hyperprior's standard deviation of log a, around log C: a pseudo-sample a class, give or take a factor of 20."""
-HALVED = 100.0
-"""Samples at which half of a is believed. A client's next samples follow its own past more than a fresh draw would: where test
-splits have exactly its own shares, none of a is best, with fresh draws all of it; this loses little to either (docs/data.md)."""
+OWN = 30.0
+"""Of a strength a, a client of n samples believes the part (a + OWN) / (a + OWN + 4 n). Its next samples follow its own past more
+than a fresh draw would: where test splits have exactly its own shares none of a is best, with fresh draws all of it, and this
+loses little to either (docs/data.md)."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class ClassPrior:
 
     def _logs(self, weights: np.ndarray, counts: np.ndarray) -> np.ndarray:
         n = counts.sum(1, keepdims=True)
-        believed = STRENGTHS * (HALVED / (HALVED + n))
+        believed = STRENGTHS * ((STRENGTHS + OWN) / (STRENGTHS + OWN + 4.0 * n))
         likely = np.exp(weights - weights.max(1, keepdims=True))
         likely /= likely.sum(1, keepdims=True)
         likely = likely / (n + believed)
