@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from gramfold.comparison import Comparison, compare
 from gramfold.engines import ClientResult, Result, load_result, run
-from gramfold.errors import GramfoldError, IllConditionedWarning, InputError, PrecisionWarning, SharedHeadWarning
+from gramfold.errors import (
+    GramfoldError,
+    IllConditionedWarning,
+    InputError,
+    LearnedFeaturesWarning,
+    PrecisionWarning,
+    SharedHeadWarning,
+)
 from gramfold.federation import Federation
 from gramfold.heads import Head, load_head
 from gramfold.methods import (
@@ -48,10 +55,10 @@ if TYPE_CHECKING:
 __all__ = [
     "AFL", "APFL", "DP", "PACE", "ClientResult", "Columns", "Comparison", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS",
     "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError",
-    "Head", "HeartPFL", "IllConditionedWarning", "InputError", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL",
-    "PFedMe", "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning", "Result", "SecureSum",
-    "SharedHeadWarning", "TableTransformer", "__version__", "compare", "load_data", "load_head", "load_result", "open_backbone",
-    "run", "write_onnx", "write_sklearn", "write_torch",
+    "Head", "HeartPFL", "IllConditionedWarning", "InputError", "LearnedFeaturesWarning", "Local", "LocalClasses", "LocalSGD",
+    "Moments", "PFedACnnL", "PFedMe", "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning",
+    "Result", "SecureSum", "SharedHeadWarning", "TableTransformer", "__version__", "compare", "load_data", "load_head",
+    "load_result", "open_backbone", "run", "write_onnx", "write_sklearn", "write_torch",
 ]  # fmt: skip
 
 _LATER = {

@@ -13,6 +13,10 @@ class SharedHeadWarning(UserWarning):
     """A model that was fitted with groups was asked about samples without them; all of them got the head that groups share."""
 
 
+class LearnedFeaturesWarning(UserWarning):
+    """Samples were taken out of a model whose features were learned with them."""
+
+
 class PrecisionWarning(UserWarning):
     """A subtraction has cancelled more digits than it should; the message says how many, and what to do."""
 

@@ -175,8 +175,11 @@ def test_what_a_plan_is(rows):
         gf.Local(features="bias+linear+fourier:64@learned")
 
 
-def test_updating_a_learned_model_is_refused_with_what_to_do(rows):
+def test_a_learned_model_adds_and_forgets_in_the_features_it_has(rows):
     X, y = rows
     result = gf.run(gf.PACE(features=LEARNED), cut(X, y, 3))
-    with pytest.raises(gf.GramfoldError, match="learn=False"):
-        result.forget(X[:150], y[:150], "same")
+    with pytest.warns(gf.LearnedFeaturesWarning, match="learn=False"):
+        fewer = result.forget(X[:150], y[:150], "same")
+    assert fewer.global_head.streams[0].map.fingerprint == result.global_head.streams[0].map.fingerprint
+    again = fewer.update(add={"same": (X[:150], y[:150])})
+    np.testing.assert_allclose(again.global_head.scores(X), result.global_head.scores(X), atol=1e-6)

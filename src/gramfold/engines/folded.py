@@ -1,10 +1,11 @@
 """What a run leaves at the server: enough for a head for anyone, and for the exact model once samples come or go."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, LearnedFeaturesWarning
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method
@@ -43,13 +44,20 @@ class Run:
             raise GramfoldError(f"{counted} samples of client {name!r} are in this model and {train.n} were given; give those")
         client, broadcast = ClientData(name, train, contributed=counted > 0), self.broadcast
         if client.contributed and self.method.keeps_uploads:  # the server answers each client from what it sent
-            upload = self.method.local(client, self.method.begin(self.task))
+            upload = self.method.local(client, self.method.again(self.task, self.broadcast))
             broadcast = self.method.reply(upload, broadcast)
         return self.method.personalize(client, broadcast).with_origin(self.task.origin)
 
     def updated(self, add: Mapping[str, Samples], forget: Mapping[str, Samples]) -> "Run":
         """The run of the same clients with some samples more, and without some that are in it. Exact: it is sums."""
-        total, counted, begin = self._total(), dict(self.samples), self.method.begin(self.task)
+        total, counted, begin = self._total(), dict(self.samples), self.method.again(self.task, self.broadcast)
+        if forget and self.method.rounds > 1:
+            warnings.warn(
+                "these samples are out of the model, but its features were learned with them; for features that never saw them "
+                "run again without them, or use learn=False",
+                LearnedFeaturesWarning,
+                stacklevel=4,
+            )
         for name, train in forget.items():
             left = counted.pop(name, 0) - train.n
             if left < 0:
@@ -67,23 +75,14 @@ class Run:
         upload: Moments = self.method.local(ClientData(name, train), begin)
         return upload
 
-    @property
-    def _learned(self) -> bool:
-        return "@learned" in str(self.method.parameters().get("features"))
-
     def _total(self) -> Moments:
         if self.total is not None:
             return self.total
         name, rounds = self.method.name, self.method.rounds
         if rounds == 0:
             raise GramfoldError(f"{name} shares nothing between clients: there is nothing to add to or to forget")
-        if rounds > 1:
-            instead = (
-                "; its features were learned from all samples: use learn=False, or a map without @learned"
-                if self._learned
-                else ""
-            )
-            raise GramfoldError(f"{name} has {rounds} rounds; only a method of one round can add and forget exactly{instead}")
+        if not self.method.adds_up:
+            raise GramfoldError(f"{name} has {rounds} rounds; only a method of one sum can add and forget exactly")
         raise GramfoldError(
             f"this result does not hold the sum of the moments (above {KEPT_BYTES >> 20} MB it is only kept on request); "
             "run again with keep_total=True"
@@ -92,7 +91,7 @@ class Run:
 
 def worth_keeping(method: Method, total: object, wanted: bool | None) -> bool:
     """Whether a result should hold this sum; where nobody said, the small ones."""
-    if method.rounds != 1 or not isinstance(total, Moments) or wanted is False:
+    if not method.adds_up or not isinstance(total, Moments) or wanted is False:
         return False
     return wanted is True or 8 * total.dim * (total.dim + total.outputs) <= KEPT_BYTES
 

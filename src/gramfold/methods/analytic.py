@@ -56,6 +56,20 @@ class Analytic(Method):
     def rounds(self) -> int:
         return 1 + (self._plan.rounds if self._plan is not None else 0)
 
+    @property
+    def adds_up(self) -> bool:
+        return self.rounds > 0
+
+    def again(self, task: Task, broadcast: Any) -> Record:
+        """The map stays as it was learned."""
+        if self._plan is None:
+            return super().again(task, broadcast)
+        return self.learned(self._started(task), broadcast.space.map)
+
+    def _started(self, task: Task) -> Record:
+        """The method's first broadcast, but for the map that is to be learned."""
+        return self.start(Space.of(draw_map("bias+linear", task), task), task)
+
     def is_last(self, round_number: int, broadcast: Any) -> bool:
         """Learning may take fewer rounds than it was given."""
         return not isinstance(broadcast, Learning)
@@ -63,8 +77,7 @@ class Analytic(Method):
     def begin(self, task: Task) -> Any:
         if self._plan is None:
             return self.start(Space.of(draw_map(self.features, task), task), task)
-        begun = self.start(Space.of(draw_map("bias+linear", task), task), task)
-        return learning.begin(self._plan, task, begun)
+        return learning.begin(self._plan, task, self._started(task))
 
     def start(self, space: Space, task: Task) -> Record:
         """What clients are sent before the round of the moments in a space."""

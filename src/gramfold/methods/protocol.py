@@ -68,6 +68,15 @@ class Method(ABC):
         """Rounds of uploads, at most."""
         return 1
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether its model is made of one sum of moments, so that samples can come and go."""
+        return self.rounds == 1
+
+    def again(self, task: Task, broadcast: Any) -> Record:
+        """What clients were sent before the round of that sum, from what they were sent after it."""
+        return self.begin(task)
+
     def is_last(self, round_number: int, broadcast: Any) -> bool:
         """Whether the round that a broadcast begins is the last."""
         return round_number >= self.rounds - 1
