@@ -14,6 +14,9 @@ from gramfold.methods import spec_of
 from gramfold.remote.site import head_file
 from gramfold.remote.tasks import task_to_json
 
+PACE = gf.PACE(features="bias+linear+fourier:64")
+"""In one round: features that are learned take more."""
+
 
 def write_site(path: Path, client: Any) -> None:
     """A client's samples as a data file of gramfold's form."""

@@ -310,7 +310,7 @@ def test_a_client_sends_and_receives_no_more_than_the_budget(budget):
     result = gf.run(PACE(budget=budget), federation)
     most = max(client.uplink_bytes + client.downlink_bytes for client in result.clients.values())
     limit = {"5MB": 5e6, "40 MB": 40e6}.get(budget, budget)
-    assert 0.4 * min(limit, 12e6) < most <= limit
+    assert 0.5 * min(limit, 6e6) < most <= limit, "more features than 512 are not wanted for so few samples"
 
 
 def test_a_budget_that_cannot_be_kept_or_read_is_refused():

@@ -17,6 +17,7 @@ def test_a_lot_is_the_sample_s_own(seed, n, d):
     for other in (rows[order].astype(np.float64), torch.as_tensor(rows[order]), scipy.sparse.csr_array(rows[order])):
         np.testing.assert_array_equal(lots.lots(other), drawn[order])
     np.testing.assert_array_equal(lots.lots(np.where(rows == 0, -0.0, rows)), drawn)
+    np.testing.assert_array_equal(lots.lots(rows.astype(np.float64) * (1 + 1e-15)), drawn)  # a step is rarely so near
 
 
 def test_lots_are_spread_evenly_even_where_numbers_hardly_differ():

@@ -1,12 +1,13 @@
 """Whoever is forgotten is gone: out of the sum, the files and later runs, with a receipt."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import gramfold as gf
-from flower_cases import Sites
+from flower_cases import PACE, Sites
 from gramfold.errors import GramfoldError
 from gramfold.remote.erasure import forget
 
@@ -22,7 +23,7 @@ def others(sites: Sites) -> dict[str, Any]:
     return {name: sites.node(name) for name in sites.names if name != GONE}
 
 
-@pytest.mark.parametrize("method", [gf.AFL(), gf.PACE(regime="moments", learn=False)], ids=repr)
+@pytest.mark.parametrize("method", [gf.AFL(), replace(PACE, regime="moments")], ids=repr)
 def test_a_site_that_is_forgotten_is_in_nothing_that_follows(method, sites):
     sites.run(method)
     out = sites.folder / "out"
@@ -47,10 +48,10 @@ def test_a_site_that_is_forgotten_is_in_nothing_that_follows(method, sites):
 
 def test_after_forgetting_one_the_next_sum_is_released_only_if_the_operator_says_so(sites):
     """The two differ by what was forgotten."""
-    sites.run(gf.PACE(learn=False))
+    sites.run(PACE)
     forget(sites.folder / "out", GONE)
     with pytest.raises(GramfoldError, match="has changed by 2 only"):
-        sites.run(gf.PACE(learn=False), others(sites), **{"release-sites": 3})
+        sites.run(PACE, others(sites), **{"release-sites": 3})
 
 
 def test_a_site_that_is_not_there_cannot_be_forgotten(sites, tmp_path):

@@ -59,7 +59,9 @@ class MetricMap:
         if set(learned) != {*itertools.chain(*names), *((CENTRE, SCALE) if columns else ())}:
             raise GramfoldError("a map in a learned metric needs one metric for every block, and centre and scale together")
         self.inputs = self.plain.inputs
-        self.arrays: Mapping[str, Array] = {name: learned[name] for name in sorted(learned)}
+        # in one order, so that a map from its file computes the same to the last bit
+        self.arrays: Mapping[str, Array] = {name: arrays.float64(learned[name]) for name in sorted(learned)}
+        learned = self.arrays
         self.blocks = [Block(map, Metric(learned[axes], learned[base])) for map, (axes, base) in zip(drawn, names, strict=True)]
         for block in self.blocks:
             shape, base = tuple(block.metric.axes.shape), tuple(block.metric.base.shape)

@@ -19,12 +19,15 @@ def _mixed(words: np.ndarray) -> np.ndarray:
 
 
 def lots(rows: Array) -> np.ndarray:
-    """A 64-bit word for every row, from the float64 numbers in it. Equal rows have equal lots."""
+    """A 64-bit word for every row, from the numbers in it. Equal rows have equal lots, and so have rows that differ by rounding:
+    numbers count to sixteen bits."""
     drawn = np.empty(rows.shape[0], np.uint64)
     places = _mixed(_STEP * np.arange(1, rows.shape[1] + 1, dtype=np.uint64))
     for block in arrays.blocks(rows.shape[0], rows.shape[1]):
-        numbers = arrays.to_numpy(arrays.float64(rows[block])) + 0.0  # no negative zeros
-        drawn[block] = _mixed(np.ascontiguousarray(numbers).view(np.uint64) + places).sum(1, dtype=np.uint64)
+        with np.errstate(over="ignore"):
+            numbers = arrays.to_numpy(arrays.float64(rows[block])).astype(np.float32) + np.float32(0)  # no negative zeros
+        bits = (np.ascontiguousarray(numbers).view(np.uint32) + np.uint32(128)) >> np.uint32(8)
+        drawn[block] = _mixed(bits.astype(np.uint64) + places).sum(1, dtype=np.uint64)
     return _mixed(drawn)
 
 

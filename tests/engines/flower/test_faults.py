@@ -10,7 +10,7 @@ import pytest
 from flwr.app import ArrayRecord, Message
 
 import gramfold as gf
-from flower_cases import Sites, all_answered, held_back
+from flower_cases import PACE, Sites, all_answered, held_back
 from gradient_cases import quick
 from gramfold.engines.flower import records
 from gramfold.engines.flower.local_grid import Node, app_node, run_locally
@@ -80,7 +80,7 @@ DATA = {
 def test_wrong_data_leaves_one_site_out(what, sites):
     change, reason = DATA[what]
     broken_data(sites, change)
-    assert_exact_without_culprit(sites, gf.PACE(learn=False), sites.run(gf.PACE(learn=False)), reason)
+    assert_exact_without_culprit(sites, PACE, sites.run(PACE), reason)
 
 
 def test_a_file_that_is_none(sites):
@@ -185,7 +185,7 @@ ANSWERS = {
 @pytest.mark.parametrize("what", ANSWERS)
 def test_figures_that_cannot_be_leave_one_site_out(what, sites):
     change, reason = ANSWERS[what]
-    result = sites.run(gf.PACE(learn=False), with_culprit(sites, tampered(sites.node(CULPRIT), change, "evaluate")))
+    result = sites.run(PACE, with_culprit(sites, tampered(sites.node(CULPRIT), change, "evaluate")))
     assert list(result["sites"]["excluded"]) == [CULPRIT]
     assert reason in result["sites"]["excluded"][CULPRIT]
 

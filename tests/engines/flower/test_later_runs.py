@@ -2,6 +2,7 @@
 
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gramfold as gf
-from flower_cases import Sites, all_answered, held_back, write_site
+from flower_cases import PACE, Sites, all_answered, held_back, write_site
 from gradient_cases import quick
 from gramfold import wire
 from gramfold.engines.flower import records
@@ -22,7 +23,7 @@ from gramfold.remote.ledger import Ledger, SentUpload
 from strategies import distance, problems
 
 LATE = "2"
-EXACT = [gf.AFL(), gf.PACE(learn=False), gf.PACE(regime="moments", learn=False), gf.FedHiP(at="server")]
+EXACT = [gf.AFL(), PACE, replace(PACE, regime="moments"), gf.FedHiP(at="server")]
 
 
 @pytest.fixture
@@ -66,13 +67,13 @@ def test_an_upload_after_the_deadline_is_folded_and_counts_in_the_next_run(sites
     last = held_back(sites.node("0"), folded)
 
     nodes = {name: sites.node(name) for name in sites.names} | {LATE: late, "0": waits}
-    first = sites.run(gf.PACE(learn=False), nodes, **{"deadline-seconds": 5.0})
+    first = sites.run(PACE, nodes, **{"deadline-seconds": 5.0})
     assert first["sites"]["late"] == [LATE]
     assert "counts in the next run" in first["sites"]["excluded"][LATE]
-    assert sites.distance(gf.PACE(learn=False), gf.run(gf.PACE(learn=False), sites.without(LATE))) < 1e-9
-    second = sites.run(gf.PACE(learn=False))
+    assert sites.distance(PACE, gf.run(PACE, sites.without(LATE))) < 1e-9
+    second = sites.run(PACE)
     assert not any(uplink(second).values())
-    assert sites.distance(gf.PACE(learn=False), gf.run(gf.PACE(learn=False), federation)) < 1e-9
+    assert sites.distance(PACE, gf.run(PACE, federation)) < 1e-9
 
 
 @pytest.mark.parametrize("method", EXACT, ids=repr)
@@ -94,11 +95,11 @@ def test_new_data_at_a_site_replaces_the_old(method, sites, federation):
 
 
 def test_a_site_whose_disk_is_gone_is_not_counted_twice(sites, federation):
-    sites.run(gf.PACE(learn=False))
+    sites.run(PACE)
     shutil.rmtree(sites.config[LATE]["state-dir"])
-    second = sites.run(gf.PACE(learn=False))
+    second = sites.run(PACE)
     assert not any(uplink(second).values())
-    assert sites.distance(gf.PACE(learn=False), gf.run(gf.PACE(learn=False), federation)) < 1e-9
+    assert sites.distance(PACE, gf.run(PACE, federation)) < 1e-9
 
 
 def test_new_data_without_the_old_upload_cannot_be_folded_and_says_so(sites, federation):
@@ -122,10 +123,10 @@ def test_a_run_that_breaks_off_between_phases_counts_nothing_twice(sites, federa
             return super().push_messages(messages)
 
     with pytest.raises(ConnectionError):
-        run_locally(Broken([sites.node(name) for name in sites.names], sites.names), sites.run_config(gf.PACE(learn=False)))
-    second = sites.run(gf.PACE(learn=False))
+        run_locally(Broken([sites.node(name) for name in sites.names], sites.names), sites.run_config(PACE))
+    second = sites.run(PACE)
     assert not any(uplink(second).values())
-    assert sites.distance(gf.PACE(learn=False), gf.run(gf.PACE(learn=False), federation)) < 1e-9
+    assert sites.distance(PACE, gf.run(PACE, federation)) < 1e-9
 
 
 def test_a_site_is_told_of_its_own_upload_only(sites):
@@ -170,7 +171,7 @@ def test_a_site_that_is_away_stays_in_the_sum(sites, federation):
 
 def test_folded_uploads_of_another_run_are_refused(sites):
     sites.run(gf.AFL())
-    for method in (gf.AFL(beta=2.0), gf.PACE(learn=False)):
+    for method in (gf.AFL(beta=2.0), PACE):
         with pytest.raises(GramfoldError, match="another method, parameters or task; choose another folder"):
             sites.run(method)
     assert sites.run(gf.AFL(beta=2.0), out="other")["sites"]["answered"] == sites.names
@@ -178,8 +179,8 @@ def test_folded_uploads_of_another_run_are_refused(sites):
 
 def test_the_task_is_that_of_what_is_folded_already(sites):
     """Otherwise a site more would mean another width, and nothing would fit."""
-    sites.run(gf.PACE(learn=False), {name: sites.node(name) for name in sites.names[:5]}, task="")
-    second = sites.run(gf.PACE(learn=False), task="")
+    sites.run(PACE, {name: sites.node(name) for name in sites.names[:5]}, task="")
+    second = sites.run(PACE, task="")
     assert second["sites"]["answered"] == sites.names
     assert second["data"]["samples"] == sum(client["train"] for client in second["methods"][0]["clients"][:5])
 
@@ -235,7 +236,7 @@ def test_a_site_has_one_upload_in_the_sum(federation):
     assert fold.total.n == 2
 
 
-@pytest.mark.parametrize("method", [gf.PACE(regime="moments", learn=False), gf.DeepAFL(depth=1, regime="moments")], ids=repr)
+@pytest.mark.parametrize("method", [replace(PACE, regime="moments"), gf.DeepAFL(depth=1, regime="moments")], ids=repr)
 def test_a_folder_of_somebody_elses_is_left_alone(method, sites):
     theirs = sites.folder / "out" / "uploads" / "thesis.safetensors"
     theirs.parent.mkdir(parents=True)
@@ -265,8 +266,8 @@ def test_a_second_run_in_the_same_folder_is_refused_and_leaves_the_first_alone(s
 def test_two_sites_with_one_state_folder_do_not_take_each_others_memory(sites):
     sites.config["1"]["state-dir"] = sites.config["0"]["state-dir"]
     nodes = {"0": sites.node("0"), "1": sites.node("1"), "2": sites.node("2")}
-    first = sites.run(gf.PACE(learn=False), {"0": nodes["0"], "2": nodes["2"]})
-    second = sites.run(gf.PACE(learn=False), nodes)
+    first = sites.run(PACE, {"0": nodes["0"], "2": nodes["2"]})
+    second = sites.run(PACE, nodes)
     assert first["sites"]["answered"] == second["sites"]["answered"] == ["0", "2"]
     assert "belongs to site '0'; give every site its own `state-dir`" in second["sites"]["excluded"]["1"]
 

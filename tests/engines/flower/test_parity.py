@@ -123,7 +123,7 @@ def test_the_server_keeps_the_shared_model_and_the_broadcast_but_no_heads(sites,
     out = sites.folder / "out"
     assert sorted(path.name for path in out.iterdir()) == [
         "events.jsonl", "fold.safetensors", "released.json", "report.html", "result.json", "run.safetensors",
-        "shared.safetensors",
+        "shared.card.json", "shared.card.md", "shared.safetensors",
     ]  # fmt: skip
     expected = gf.run(method, federation)
     X = federation.clients[0].test().inputs

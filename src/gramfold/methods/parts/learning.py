@@ -40,6 +40,8 @@ SPREADS = {"rows": (0.1,), "columns": (0.1, 0.4, 1.6)}
 """The variances of the pilots' angles that are tried."""
 FEW = 256
 """Up to so many columns inputs may be a table, and whether to standardise them is tried."""
+FEW_SAMPLES, DOUBT = 650, 0.6
+"""With fewer samples the two scores say little, and columns are standardised unless rows score far better."""
 FEW_OUTPUTS = 10
 """Up to so many outputs gradients are summed over all of them; beyond, one random combination for every sample does as well."""
 SHRINKAGE = 1.0
@@ -203,7 +205,8 @@ def _after_linear(total: Moments, learning: Learning) -> "Learning | MetricMap":
         take = arrays.like(np.r_[0, np.arange(total.dim - inputs, total.dim)], full)
         gram, cross, columns = _standardised(full[take][:, take], total.cross[take], n)
         found.append(_Comparable.of(gram, cross, squares, n, columns))
-    best = min(found, key=lambda candidate: candidate.score)
+    doubt = DOUBT if n < FEW_SAMPLES else 1.0
+    best = min(found, key=lambda candidate: candidate.score * (1.0 if candidate.columns is None else doubt))
     probes = metrics.spread_probes(best.gram, n, learning.seed)
     if best.columns is not None:  # what matters may do so along a curve: a linear head would not know
         metric = metrics.isotropic(probes)
