@@ -58,9 +58,9 @@ def default_features(task: Task, learn: bool | None, budget: int | None, memory:
                 return f"bias+linear+fourier:{dim}{suffix}"
             dim = dim // 2 if budget is None else int(dim * 0.9)
     if budget is not None and messages(task, 1 + task.inputs, None, regime) > budget:
-        least = messages(task, 1 + task.inputs, None, regime) / 1e6
+        least = messages(task, 1 + task.inputs, None, regime) / 1000
         raise GramfoldError(
-            f"a budget of {budget / 1e6:g} MB is too small: {task.inputs} inputs take {least:.1f} MB without any map"
+            f"a budget of {budget / 1000:g} kB is too small: {task.inputs} inputs take {least:.1f} kB without any map"
         )
     return "bias+linear"
 
@@ -72,7 +72,7 @@ def messages(task: Task, width: int, plan: Plan | None, regime: str | None) -> i
         return 8 * (dim * (dim + 1) // 2 + dim * outputs)
 
     inputs, outputs = task.inputs, task.outputs
-    triangle = (regime or default_regime(width)) != "sketch"
+    triangle = (regime or default_regime(width)) != "sketch" or width < 2 * SKETCH
     total = moments(width, outputs) + 8 * width * outputs + 8 * (width * (width + 1) // 2 if triangle else width * SKETCH)
     total += 24 * outputs**2  # the discriminant
     if plan is None:
