@@ -10,18 +10,19 @@ from gramfold.report.runs import Named, run_cells, runs_columns
 if TYPE_CHECKING:
     from rich.table import Table
 
+ON_THE_PAGE = ("weighted %", "balanced %")
 WIDE = ("shared model", "down / client", "balanced", "log loss")
 
 
 def result_table(result: Mapping[str, Any]) -> "Table":
-    """A rich table, one row per method."""
+    """A rich table, one row per method, without what a terminal has no room for."""
     data, partition = result["data"], result["partition"]
     title = f"{data['name']}: {partition['clients']} clients, {partition['kind']}, seed {result['seed']}"
     from rich.table import Table  # takes long to import, and only a terminal needs it
 
     table = Table(title=title, title_justify="left", header_style="bold")
     table.add_column("method", style="cyan", no_wrap=True)
-    shown = columns(result["methods"])
+    shown = [column for column in columns(result["methods"]) if column.title not in ON_THE_PAGE]
     for column in shown:
         table.add_column(column.title, justify="right", no_wrap=True)
     best = max((method.get("mean_accuracy") or 0.0 for method in result["methods"]), default=0.0)

@@ -40,6 +40,8 @@ SPREADS = {"rows": (0.1,), "columns": (0.1, 0.4, 1.6)}
 """The variances of the pilots' angles that are tried."""
 FEW = 256
 """Up to so many columns inputs may be a table, and whether to standardise them is tried."""
+VERY_FEW, NEARBY = 200, 2.0
+"""With so few samples a wide kernel is a polynomial that goes astray beyond them; a narrow one leaves that to the linear part."""
 FEW_SAMPLES, DOUBT = 650, 0.6
 """With fewer samples the two scores say little, and columns are standardised unless rows score far better."""
 FEW_OUTPUTS = 10
@@ -210,6 +212,7 @@ def _after_linear(total: Moments, learning: Learning) -> "Learning | MetricMap":
     probes = metrics.spread_probes(best.gram, n, learning.seed)
     if best.columns is not None:  # what matters may do so along a curve: a linear head would not know
         metric = metrics.isotropic(probes)
+        learning = replace(learning, spread=NEARBY if n < VERY_FEW else 0.0)
     else:
         weights = ridge(best.gram, best.cross, SHRINKAGE * mean_squared_row(best.gram, n))[1:]
         metric = metrics.root(weights @ weights.T, learning.dim, probes)

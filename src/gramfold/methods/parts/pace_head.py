@@ -217,9 +217,10 @@ class PaceHead:
     ) -> Head:
         """Without classes: see `Regression`."""
         weights = counting(client).weights
+        # all samples choose; those whose labels the features have not seen say how far off it is, since who chooses flatters itself
+        found, left_out, move = regression.choose(influence, residuals, client.contributed, weights)
         if honest is not None and honest.any():
             weights = honest if weights is None else weights * honest
-        found, left_out, move = regression.choose(influence, residuals, client.contributed, weights)
         error = arrays.to_numpy(regression.targets - left_out)
         chosen = {**pooled.chosen, **found, "leave_one_out_rmse": math.sqrt(np.average((error**2).sum(1), weights=weights))}
         spread = np.zeros(error.shape[1]) if pooled.spread is None else arrays.to_numpy(pooled.spread)
