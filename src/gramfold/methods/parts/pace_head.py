@@ -217,7 +217,7 @@ class PaceHead:
     ) -> Head:
         """Without classes: see `Regression`."""
         weights = counting(client).weights
-        # all samples choose; those whose labels the features have not seen say how far off it is, since who chooses flatters itself
+        # all samples choose; those whose labels the features have not seen say how far off it is: who chooses flatters itself
         found, left_out, move = regression.choose(influence, residuals, client.contributed, weights)
         if honest is not None and honest.any():
             weights = honest if weights is None else weights * honest
