@@ -92,13 +92,12 @@ class PACE(Analytic):
     def settled(self, task: Task, once: bool = False) -> "PACE":
         """With the features and the regime that follow from the task."""
         regime = self.regime or (None if self.budget is None else "sketch")
-        if self.features is not None:
-            spec, width = self.features, _width(self.features, task)
-        else:
+        spec = self.features
+        if spec is None:
             learn = False if once and self.learn is None else self.learn
             spec = traffic.default_features(task, learn, self._most_bytes, self.memory, regime)
-            width = _width(spec, task)
-        return replace(self, features=spec, learn=None, budget=None, regime=regime or traffic.default_regime(width))
+        regime = regime or traffic.default_regime(_width(spec, task))
+        return replace(self, features=spec, learn=None, budget=None, regime=regime)
 
     @property
     def keeps_uploads(self) -> bool:

@@ -7,18 +7,6 @@ MIN_GAIN = 1e-5
 """A step that lowers the mean negative log-likelihood by less than this is the last."""
 
 
-def fit_weights(
-    evidence: np.ndarray,
-    offset: np.ndarray,
-    codes: np.ndarray,
-    start: np.ndarray,
-    precision: np.ndarray,
-    counts: np.ndarray | None = None,
-) -> np.ndarray:
-    """The weights (k) of greatest likelihood of `codes` (n), with a Gaussian prior around `start`: see `most_likely`."""
-    return most_likely(evidence, offset, codes, start, precision, counts)[0]
-
-
 def most_likely(
     evidence: np.ndarray,
     offset: np.ndarray,
