@@ -117,6 +117,14 @@ def score_head(head: Head, samples: Samples, mapped: Mapped | None = None) -> Sc
     return Scored(samples.n, int(found.sum()), 0.0, calibration, surprise, auc(scores, targets), float(recalls.mean()))
 
 
+def main_figure(head: Head, samples: Samples) -> float:
+    """A head's accuracy, or a regressor's RMSE, and nothing else: with many classes far quicker than `score_head`."""
+    scores, targets = to_numpy(head.scores(samples.inputs)), to_numpy(samples.targets)
+    if head.labels is None:
+        return float(np.sqrt(((scores - targets) ** 2).sum() / len(targets)))
+    return float((scores.argmax(1) == targets).mean())
+
+
 def mean(values: Sequence[float]) -> float | None:
     """The unweighted mean over clients; None where there are none."""
     return float(np.mean(values)) if len(values) else None
