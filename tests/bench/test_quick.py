@@ -32,7 +32,7 @@ def test_fedhip(gramfold):
     code, out, err = gramfold("bench", "fedhip", "--quick", "--out", "here")
     assert code == 0
     assert "How far to personalise" in out
-    assert "[18/18] rival/fedavg-ft/seed 0" in err
+    assert "[20/20] rival/fedavg-ft/seed 0" in err
     code, out, err = gramfold("bench", "fedhip", "--quick", "--out", "here", "--json")
     assert (code, err) == (0, "")  # nothing is measured twice
     content = json.loads(out)

@@ -13,7 +13,7 @@ from gramfold.bench import published
 from gramfold.bench.figures import OTHER_FEATURES, heat, lines, over_seeds, percent, table, value
 from gramfold.bench.frame import Bench, Cell, Figures, Found, Options, Plot, Table
 from gramfold.bench.measuring import cut, data_file, run_method
-from gramfold.bench.rivals import RIVALS, run_rival, saved, spent, whole
+from gramfold.bench.rivals import RIVALS, run_rival, saved, spent, sweep, whole
 from gramfold.features.maps import ACTIVATIONS
 from gramfold.methods import AFL, APFL, PACE, FedHiP, Local, Method
 
@@ -48,6 +48,7 @@ class ApflBench(Bench):
     def cells(self, options: Options) -> list[Cell]:
         return [
             *self._table_cells(options, WITHOUT_ROUNDS, options.seeds),
+            *self._sweeps(options),
             *self._table_cells(options, options["rivals"], options.seeds[:1]),
             *self._sensitivity_cells(options),
             *self._table_cells(options, options["rivals"], options.seeds[1:]),
@@ -58,7 +59,15 @@ class ApflBench(Bench):
             for method in methods:
                 for clients in options["clients"]:
                     for alpha in options["alphas"]:
-                        yield Cell(key(clients, alpha, method, seed), partial(measure, options, clients, alpha, method, seed))
+                        work = partial(measure, options, clients, alpha, method, seed)
+                        needs = () if method in WITHOUT_ROUNDS else (sweep_key(method, alpha),)
+                        yield Cell(key(clients, alpha, method, seed), work, needs)
+
+    def _sweeps(self, options: Options) -> Iterator[Cell]:
+        """One for each partition, at the first number of clients and the first seed."""
+        for method in options["rivals"]:
+            for alpha in options["alphas"]:
+                yield Cell(sweep_key(method, alpha), partial(measure_sweep, options, alpha, method))
 
     def _sensitivity_cells(self, options: Options) -> Iterator[Cell]:
         for name, method in variants(options):
@@ -83,7 +92,12 @@ class ApflBench(Bench):
 
         what = "accuracy" if mean else "accuracy of the worst tenth of the clients"
         rows = [[name, *(cell(name, alpha) for alpha in options["alphas"])] for name in (*options["rivals"], *WITHOUT_ROUNDS)]
-        swept = "every undecided parameter swept on validation data" if options["sweep_rounds"] else "nothing swept"
+        swept = (
+            f"parameters swept on validation data, {options['sweep_rounds']} rounds for each value, with "
+            f"{options['clients'][0]} clients and the first seed"
+            if options["sweep_rounds"]
+            else "nothing swept"
+        )
         note = (
             f"Per cent; each client's final model on its own test split, mean over clients, then over seeds. Gradient methods: "
             f"{options['rounds']} rounds, {swept}."
@@ -160,6 +174,10 @@ def key(clients: int, alpha: float, method: str, seed: int) -> str:
     return f"{clients} clients/dirichlet:{alpha}/{method}/seed {seed}"
 
 
+def sweep_key(method: str, alpha: float) -> str:
+    return f"sweep/dirichlet:{alpha}/{method}"
+
+
 def milestones(rounds: int) -> list[int]:
     """
     >>> milestones(200), milestones(3)
@@ -177,11 +195,15 @@ def make(name: str, options: Options) -> Method:
     return as_published(options) if name == PUBLISHED else plain[name]()
 
 
-def measure(options: Options, clients: int, alpha: float, name: str, seed: int) -> Figures:
+def measure(options: Options, clients: int, alpha: float, name: str, seed: int, swept: Figures | None = None) -> Figures:
     federation = cut(data_file(options), clients, f"dirichlet:{alpha}", seed)
-    if name in WITHOUT_ROUNDS:
+    if swept is None:
         return run_method(make(name, options), federation, options.device)
-    return run_rival(name, federation, options)
+    return run_rival(name, federation, options, swept)
+
+
+def measure_sweep(options: Options, alpha: float, name: str) -> Figures:
+    return sweep(name, cut(data_file(options), options["clients"][0], f"dirichlet:{alpha}", options.seeds[0]), options)
 
 
 def variants(options: Options) -> Iterator[tuple[str, APFL]]:

@@ -12,7 +12,7 @@ from gramfold.bench import published
 from gramfold.bench.figures import lines, over_seeds, table, value
 from gramfold.bench.frame import Bench, Cell, Figures, Found, Options, Plot, Table
 from gramfold.bench.measuring import cut, data_file, figures_of, load
-from gramfold.bench.rivals import run_rival, saved, spent, whole
+from gramfold.bench.rivals import run_rival, saved, spent, sweep, whole
 from gramfold.engines import run
 from gramfold.engines.inprocess import on_device
 from gramfold.federation import Federation
@@ -46,8 +46,10 @@ class FedhipBench(Bench):
 
     def cells(self, options: Options) -> list[Cell]:
         made = [*self._analytic(options)]
+        seed = options.seeds[0]
         for name in options["rivals"]:
-            made.append(Cell(f"rival/{name}/seed {options.seeds[0]}", partial(measure_rival, options, name, options.seeds[0])))
+            made.append(Cell(f"sweep/{name}", partial(measure_sweep, options, name, seed)))
+            made.append(Cell(f"rival/{name}/seed {seed}", partial(measure_rival, options, name, seed), (f"sweep/{name}",)))
         return made
 
     def _analytic(self, options: Options) -> Iterator[Cell]:
@@ -191,8 +193,12 @@ def measure_late(options: Options, share: float, seed: int) -> Figures:
     return {"early_accuracy": result.mean_accuracy, **means, "late_clients": len(late)}
 
 
-def measure_rival(options: Options, name: str, seed: int) -> Figures:
-    return run_rival(name, _federation(options, seed), options)
+def measure_sweep(options: Options, name: str, seed: int) -> Figures:
+    return sweep(name, _federation(options, seed), options)
+
+
+def measure_rival(options: Options, name: str, seed: int, swept: Figures) -> Figures:
+    return run_rival(name, _federation(options, seed), options, swept)
 
 
 BENCH = FedhipBench()

@@ -41,7 +41,7 @@ def run_method(method: Method, federation: Federation, device: str = "cpu", eval
 def figures_of(result: Result) -> dict[str, Any]:
     """What papers print of a run: accuracies as shares; bytes of a client, on average; seconds without evaluation.
 
-    `primary_accuracy` is the shared model on each client's own test split, averaged as `mean_accuracy` is.
+    The history has the rounds that were evaluated. `primary_accuracy` is the shared model on each client's own test split, averaged as `mean_accuracy` is.
     """
     clients = list(result.clients.values())
     shared = [client.shared.accuracy for client in clients if client.shared is not None and client.shared.accuracy is not None]
@@ -51,7 +51,7 @@ def figures_of(result: Result) -> dict[str, Any]:
         "primary_accuracy": evaluation.mean(shared), "rounds": result.rounds, "clients": len(clients),
         "uplink_bytes": result.uplink_bytes / len(clients), "downlink_bytes": result.downlink_bytes / len(clients),
         "seconds": sum(spent for phase, spent in result.seconds.items() if phase != "evaluate"),
-        "chosen": _plain(result.chosen), "history": [dict(entry) for entry in result.history] if result.rounds > 1 else [],
+        "chosen": _plain(result.chosen), "history": [dict(entry) for entry in result.history if "mean_accuracy" in entry],
     }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from gramfold.bench.frame import Figures, Options
 from gramfold.bench.measuring import run_method
+from gramfold.engines import run
 from gramfold.federation import Federation
 from gramfold.methods import Method, make_method
 from gramfold.methods.gradient.base import Gradient
@@ -16,19 +17,25 @@ POINTS = 10
 """How often a run is evaluated on its way."""
 
 
-def rival(name: str, rounds: int, sweep_rounds: int) -> Method:
-    """A gradient method. Its undecided parameters are swept on validation data, `sweep_rounds` rounds for each value; with none,
-    as in a smoke run, each is the middle of its grid."""
-    method = make_method(name, rounds=rounds, sweep_rounds=max(sweep_rounds, 1))
-    if sweep_rounds or not isinstance(method, Gradient):
-        return method
-    middle: dict[str, Any] = {key: method.grids[key][len(method.grids[key]) // 2] for key in method.undecided}
-    return replace(method, **middle)
+def sweep(name: str, federation: Federation, options: Options) -> Figures:
+    """What a method leaves undecided, chosen on a validation part of the clients' training data, `sweep_rounds` rounds for each
+    value; with none, as in a smoke run, each is the middle of its grid."""
+    method = make_method(name, rounds=max(options["sweep_rounds"], 2), sweep_rounds=max(options["sweep_rounds"], 2))
+    assert isinstance(method, Gradient)
+    if not options["sweep_rounds"]:
+        return {key: method.grids[key][len(method.grids[key]) // 2] for key in method.undecided}
+
+    def score(candidate: Method, trial: Federation) -> float:
+        return run(candidate, trial, device=options.device, keep_heads=False, keep_total=False).mean_accuracy or 0.0
+
+    return dict(method.tune(federation, score)[1])
 
 
-def run_rival(name: str, federation: Federation, options: Options) -> Figures:
-    method = rival(name, options["rounds"], options["sweep_rounds"])
-    return run_method(method, federation, options.device, evaluate_every=max(1, method.rounds // POINTS))
+def run_rival(name: str, federation: Federation, options: Options, swept: Figures) -> Figures:
+    method = make_method(name, rounds=options["rounds"])
+    found = {key: value for key, value in swept.items() if key in method.parameters()}
+    figures = run_method(replace(method, **found), federation, options.device, evaluate_every=max(1, method.rounds // POINTS))
+    return {**figures, "chosen": found}
 
 
 def spent(figures: Mapping[str, Any], rounds: int) -> tuple[float, float] | None:
