@@ -18,7 +18,7 @@ from gramfold.convolution import layers
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.layerwise import DEFAULT, first_network, fold_patches, network_of, with_next_layer
+from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import Space, solve_pooled
 from gramfold.moments import Moments
@@ -65,10 +65,10 @@ class FedACnnL(Method):
         return fold_patches(broadcast.space, client.train)
 
     def check_packet(self, packet: Packet, broadcast: Network) -> None:
-        broadcast.space.check_packet(packet)
+        asked(broadcast.space).check_packet(packet)
 
     def check(self, upload: Any, broadcast: Network) -> None:
-        broadcast.space.check(upload)
+        asked(broadcast.space).check(upload)
 
     def aggregate(self, total: Moments, broadcast: Network) -> Network:
         if not network_of(broadcast.space).complete:
