@@ -165,9 +165,10 @@ def test_what_a_plan_is(rows):
     assert Plan.of("bias+linear") is None
     assert Plan.of("columns+bias+linear+fourier:64@learned:3") == Plan(64, 3, "columns")
     assert (
+        gf.AFL(features="rows+bias+linear+fourier:8@learned").rounds,
         gf.AFL(features="bias+linear+fourier:8@learned").rounds,
         gf.AFL(features="bias+linear+fourier:8@learned:2").rounds,
-    ) == (2, 6)
+    ) == (2, 3, 6)
     for wrong in ("bias+linear@learned", "bias+linear+fourier:0@learned", "relu:64@learned", "bias+linear+fourier:64@taught"):
         with pytest.raises(gf.GramfoldError, match="@learned"):
             gf.AFL(features=wrong)

@@ -17,7 +17,9 @@ from gramfold.moments import Implied
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
-PLAIN, CENTRE, SCALE = "plain", "centre", "scale"
+PLAIN, CENTRE, SCALE, TAILS = "plain", "centre", "scale", "tails"
+LONG = 2.0
+"""Standard deviations beyond which a column counts by its logarithm: a value far out is far out, and drags nothing along."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,9 @@ class Block:
 class MetricMap:
     """Callable on rows. `description` is {"kind": "metric", "plain": a drawn map's description, "blocks": [such descriptions]};
     the arrays are "axes.0" (inputs x rank) and "base.0" (one number), "axes.1", ... Where columns are standardised there are also
-    "centre" and "scale", one number a column; elsewhere rows are brought to the length sqrt(d). A `fingerprint` that is given is
-    trusted.
+    "centre" and "scale", one number a column; and in the description perhaps
+    "tails", the standard deviations beyond which they go on as logarithms; elsewhere rows are brought to the length sqrt(d).
+    A `fingerprint` that is given is trusted.
     """
 
     kind: ClassVar[str] = "metric"
@@ -84,7 +87,8 @@ class MetricMap:
             learned |= {f"axes.{i}": block.metric.axes, f"base.{i}": block.metric.base}
         if columns is not None:
             learned |= {CENTRE: columns[0], SCALE: columns[1]}
-        return cls({PLAIN: plain.description, "blocks": [block.map.description for block in blocks]}, learned)
+        tails = {TAILS: LONG} if columns is not None else {}
+        return cls({PLAIN: plain.description, "blocks": [block.map.description for block in blocks], **tails}, learned)
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -106,12 +110,18 @@ class MetricMap:
         """Centre and scale of every column, where those make inputs comparable."""
         return (self.arrays[CENTRE], self.arrays[SCALE]) if CENTRE in self.arrays else None
 
+    @property
+    def tails(self) -> float | None:
+        """From where on standardised columns are logarithms; None: nowhere."""
+        return self.description.get(TAILS)
+
     def comparable(self, inputs: Array) -> Array:
-        """Rows of one length, or columns of mean zero and variance one."""
+        """Rows of one length, or columns of mean zero and variance one, perhaps with shorter tails."""
         rows = arrays.float64(inputs)
         if CENTRE not in self.arrays:
             return Normalize().function(self.inputs, 0, "")(rows)
-        return (rows - arrays.like(self.arrays[CENTRE], rows)) / arrays.like(self.arrays[SCALE], rows)
+        rows = (rows - arrays.like(self.arrays[CENTRE], rows)) / arrays.like(self.arrays[SCALE], rows)
+        return rows if self.tails is None else _with_logarithmic_tails(rows, self.tails)
 
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim)."""
@@ -139,3 +149,10 @@ class MetricMap:
                 along = block.map.gradients(block.metric.apply(rows), directions[:, at : at + block.map.dim])
                 total, at = total + block.metric.apply(along), at + block.map.dim
             return total
+
+
+def _with_logarithmic_tails(rows: Array, start: float) -> Array:
+    """z up to |z| = start, start (1 + log(|z| / start)) beyond, with z's sign: continuous, and so is its slope."""
+    within = rows.clip(-start, start)
+    beyond = abs(rows) / start
+    return within + within * arrays.log(beyond.clip(1.0, None))
