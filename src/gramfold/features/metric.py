@@ -115,6 +115,11 @@ class MetricMap:
         """From where on standardised columns are logarithms; None: nowhere."""
         return self.description.get(TAILS)
 
+    @property
+    def follows_labels(self) -> bool:
+        """Whether it has axes: without any no direction is preferred, and labels have had no say in it."""
+        return any(block.metric.axes.shape[1] for block in self.blocks)
+
     def comparable(self, inputs: Array) -> Array:
         """Rows of one length, or columns of mean zero and variance one, perhaps with shorter tails."""
         rows = arrays.float64(inputs)
