@@ -53,15 +53,18 @@ def _method(method: Method, figure: str) -> dict[str, Any]:
         "mean": rounded(method[f"mean_{figure}"], figure),
         "values": [rounded(client[figure], figure) for client in clients],
         "shared": None if all(value is None for value in shared) else [rounded(value, figure) for value in shared],
-        "chosen": {
-            key: [_plain(rounded(client.get("chosen", {}).get(key), key)) for client in clients]
-            for key in keys
-        },
-    }  # fmt: skip
+        "chosen": {key: _once([_plain(client.get("chosen", {}).get(key), key) for client in clients]) for key in keys},
+    }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, key: str) -> Any:
+    value = rounded(value, key)
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _once(values: list[Any]) -> Any:
+    """What all clients chose alike is written once."""
+    return values[0] if all(value == values[0] for value in values) else values
 
 
 def skew(counts: Sequence[Mapping[int, int]]) -> list[float]:

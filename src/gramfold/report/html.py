@@ -249,9 +249,11 @@ def _legend(shown: Sequence[Column]) -> str:
 
 def _summary(methods: Sequence[Method]) -> str:
     shown = columns(methods)
-    best = max((method.get("mean_accuracy") or 0.0 for method in methods), default=0.0)
+    figure = f"mean_{figure_of(methods)}"
+    known = [method[figure] for method in methods if method[figure] is not None]
+    best = (max if figure == "mean_accuracy" else min)(known, default=None)
     rows = [
-        ("best" if method.get("mean_accuracy") == best else "", cells([method["name"], *(c.cell(method) for c in shown)]))
+        ("best" if best is not None and method[figure] == best else "", cells([method["name"], *(c.cell(method) for c in shown)]))
         for method in methods
     ]
     return table([("method", ""), *_titles(shown)], rows, "sortable") + _legend(shown)
@@ -263,4 +265,4 @@ def _settings(methods: Sequence[Method]) -> str:
         given = ", ".join(f"{key} = {setting(value)}" for key, value in method["parameters"].items())
         chosen = ", ".join(f"{key} = {setting(value)}" for key, value in method.get("chosen", {}).items())
         rows.append(("", [*cells([method["name"]]), *(f'<td class="settings">{escape(text)}</td>' for text in (given, chosen))]))
-    return table([("method", ""), ("given", "hyper-parameters"), ("chosen by the server", "in closed form")], rows)
+    return table([("method", ""), ("given", "hyper-parameters"), ("chosen by the server", "in closed form")], rows, "settings")
