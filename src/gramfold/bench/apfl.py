@@ -13,7 +13,7 @@ from gramfold.bench import published
 from gramfold.bench.figures import OTHER_FEATURES, heat, lines, over_seeds, percent, table, value
 from gramfold.bench.frame import Bench, Cell, Figures, Found, Options, Plot, Table
 from gramfold.bench.measuring import cut, data_file, run_method
-from gramfold.bench.rivals import RIVALS, run_rival, saved, spent, sweep, whole
+from gramfold.bench.rivals import RIVALS, run_rival, saved, sweep, time_beside
 from gramfold.features.maps import ACTIVATIONS
 from gramfold.methods import AFL, APFL, PACE, FedHiP, Local, Method
 
@@ -34,13 +34,13 @@ class ApflBench(Bench):
     summary: ClassVar[str] = "APFL beside its eleven rivals, its sensitivity, and the time and traffic it saves"
     files: ClassVar[Mapping[str, str]] = {"": "an .npz file of features and labels"}
     settings: ClassVar[Mapping[str, Any]] = {
-        "clients": [50, 100], "alphas": [0.1, 0.5, 1.0], "rounds": 200, "sweep_rounds": 20, "rivals": list(RIVALS),
-        "primary": 2048, "refinement": 1024, "primaries": [256, 512, 1024, 2048, 4096],
+        "clients": [50, 100], "alphas": [0.1, 0.5, 1.0], "rivals": list(RIVALS), "rounds": 200, "sweep_rounds": 20,
+        "timed_rounds": 8, "primary": 2048, "refinement": 1024, "primaries": [256, 512, 1024, 2048, 4096],
         "refinements": [128, 256, 512, 1024, 2048], "activations": list(ACTIVATIONS),
     }  # fmt: skip
     quick: ClassVar[Mapping[str, Any]] = {
-        "clients": [5], "alphas": [0.5], "rounds": 3, "sweep_rounds": 0, "primary": 48, "refinement": 32, "primaries": [16, 48],
-        "refinements": [16, 32], "activations": ["relu", "tanh"],
+        "clients": [5], "alphas": [0.5], "rounds": 3, "sweep_rounds": 0, "timed_rounds": 4, "primary": 48,
+        "refinement": 32, "primaries": [16, 48], "refinements": [16, 32], "activations": ["relu", "tanh"],
     }  # fmt: skip
 
     # --- cells ---
@@ -48,6 +48,7 @@ class ApflBench(Bench):
     def cells(self, options: Options) -> list[Cell]:
         return [
             *self._table_cells(options, WITHOUT_ROUNDS, options.seeds),
+            Cell("timing", partial(measure_timing, options)),
             *self._sweeps(options),
             *self._table_cells(options, options["rivals"], options.seeds[:1]),
             *self._sensitivity_cells(options),
@@ -124,22 +125,16 @@ class ApflBench(Bench):
             yield table(f"APFL as published by {name}", [name, "accuracy %"], rows, note)
 
     def _saved(self, found: Found, options: Options) -> Iterator[Table]:
-        clients, alpha, seed = options["clients"][0], options["alphas"][0], options.seeds[0]
-        mine = found.get(key(clients, alpha, PUBLISHED, seed))
         after = milestones(options["rounds"])
-        for i, what in enumerate(("time", "traffic")):
-            rows = []
-            for name in options["rivals"] if mine is not None else ():
-                theirs = found.get(key(clients, alpha, name, seed))
-                if mine is None or theirs is None or theirs["device"] != mine["device"]:
-                    continue
-                costs = [spent(theirs, rounds) for rounds in after]
-                rows.append([name, *(None if cost is None else saved(whole(mine)[i], cost[i]) for cost in costs)])
+        timed = found.get("timing", {"rivals": {}})
+        for what, name in (("seconds", "Time"), ("bytes", "Traffic")):
+            rows = [[rival, *(saved(timed, rival, what, rounds) for rounds in after)] for rival in timed["rivals"]]
             note = (
-                f"Per cent less than the rival after so many rounds; published: {published.APFL_SAVED}. {clients} clients, "
-                f"dirichlet:{alpha}, first seed. The rivals' sweeps, and evaluation, do not count."
+                f"Per cent less than the rival after so many rounds; published: {published.APFL_SAVED}. {options['clients'][0]} "
+                f"clients, dirichlet:{options['alphas'][0]}, first seed. A rival's cost is its first round and so many times "
+                f"a later one's, of {options['timed_rounds']} that were timed. Sweeps and evaluation do not count."
             )
-            yield table(f"{what[0].upper()}{what[1:]} that APFL saves", ["against", *(f"{r} rounds" for r in after)], rows, note)
+            yield table(f"{name} that APFL saves", ["against", *(f"{r} rounds" for r in after)], rows, note)
 
     # --- plots ---
 
@@ -204,6 +199,11 @@ def measure(options: Options, clients: int, alpha: float, name: str, seed: int, 
 
 def measure_sweep(options: Options, alpha: float, name: str) -> Figures:
     return sweep(name, cut(data_file(options), options["clients"][0], f"dirichlet:{alpha}", options.seeds[0]), options)
+
+
+def measure_timing(options: Options) -> Figures:
+    federation = cut(data_file(options), options["clients"][0], f"dirichlet:{options['alphas'][0]}", options.seeds[0])
+    return time_beside(as_published(options), options["rivals"], federation, options)
 
 
 def variants(options: Options) -> Iterator[tuple[str, APFL]]:

@@ -1,8 +1,9 @@
 """The gradient methods as APFL's and FedHiP's papers run them beside their own, every learning rate validated."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+
+import numpy as np
 
 from gramfold.bench.frame import Figures, Options
 from gramfold.bench.measuring import run_method
@@ -20,10 +21,10 @@ POINTS = 10
 def sweep(name: str, federation: Federation, options: Options) -> Figures:
     """What a method leaves undecided, chosen on a validation part of the clients' training data, `sweep_rounds` rounds for each
     value; with none, as in a smoke run, each is the middle of its grid."""
-    method = make_method(name, rounds=max(options["sweep_rounds"], 2), sweep_rounds=max(options["sweep_rounds"], 2))
-    assert isinstance(method, Gradient)
     if not options["sweep_rounds"]:
-        return {key: method.grids[key][len(method.grids[key]) // 2] for key in method.undecided}
+        return middle(name)
+    method = make_method(name, rounds=options["sweep_rounds"], sweep_rounds=options["sweep_rounds"])
+    assert isinstance(method, Gradient)
 
     def score(candidate: Method, trial: Federation) -> float:
         return run(candidate, trial, device=options.device, keep_heads=False, keep_total=False).mean_accuracy or 0.0
@@ -31,30 +32,52 @@ def sweep(name: str, federation: Federation, options: Options) -> Figures:
     return dict(method.tune(federation, score)[1])
 
 
-def run_rival(name: str, federation: Federation, options: Options, swept: Figures) -> Figures:
+def middle(name: str) -> dict[str, float]:
+    """What a method leaves undecided, each at the middle of its grid."""
+    method = make_method(name)
+    assert isinstance(method, Gradient)
+    return {key: method.grids[key][len(method.grids[key]) // 2] for key in method.undecided}
+
+
+def run_rival(name: str, federation: Federation, options: Options, swept: Figures, everywhere: bool = False) -> Figures:
     method = make_method(name, rounds=options["rounds"])
     found = {key: value for key, value in swept.items() if key in method.parameters()}
-    figures = run_method(replace(method, **found), federation, options.device, evaluate_every=max(1, method.rounds // POINTS))
+    method, every = replace(method, **found), max(1, options["rounds"] // POINTS)
+    figures = run_method(method, federation, options.device, evaluate_every=every, everywhere=everywhere)
     return {**figures, "chosen": found}
 
 
-def spent(figures: Mapping[str, Any], rounds: int) -> tuple[float, float] | None:
-    """Seconds, and bytes of a client both ways, after so many rounds, without sweeps; None if it ended before."""
-    for entry in figures["history"]:
-        if entry["round"] == rounds:
-            return entry["seconds"], (entry["uplink_bytes"] + entry["downlink_bytes"]) / figures["clients"]
-    return None
+# --- what is saved ---
 
 
-def whole(figures: Mapping[str, Any]) -> tuple[float, float]:
-    """The same of a method of one round."""
-    return figures["seconds"], figures["uplink_bytes"] + figures["downlink_bytes"]
+def time_beside(method: Method, names: Sequence[str], federation: Federation, options: Options) -> Figures:
+    """Seconds and bytes (of a client, both ways) of a method of one round, and of a round of each rival: measured in one go, the
+    method before and after the rivals. Their seconds do not depend on what is swept, so that nothing is."""
+
+    def alone() -> Figures:
+        return run_method(method, federation, options.device)
+
+    alone()  # what is loaded and compiled on first use is nobody's
+    before, rivals = alone(), dict[str, Figures]()
+    for name in names:
+        rival = replace(make_method(name, rounds=options["timed_rounds"]), **middle(name))
+        history = run(rival, federation, device=options.device, keep_heads=False, keep_total=False).history
+        moments = [entry["seconds"] for entry in history]
+        sent = [(entry["uplink_bytes"] + entry["downlink_bytes"]) / len(federation) for entry in history]
+        rivals[name] = {
+            "first_seconds": moments[0], "seconds": float(np.median(np.diff(moments))),
+            "first_bytes": sent[0], "bytes": sent[-2] - sent[-3],
+        }  # fmt: skip
+    seconds = (before["seconds"] + alone()["seconds"]) / 2
+    return {"seconds": seconds, "bytes": before["uplink_bytes"] + before["downlink_bytes"], "rivals": rivals}
 
 
-def saved(mine: float, theirs: float) -> float:
-    """In per cent; negative where it cost more.
+def saved(timed: Figures, rival: str, what: str, rounds: int) -> float:
+    """By how many per cent less `seconds` or `bytes` it took than so many rounds of a rival; negative where it took more.
 
-    >>> saved(1.0, 4.0)
+    >>> timed = {"seconds": 1.0, "rivals": {"fedavg": {"first_seconds": 1.0, "seconds": 0.5}}}
+    >>> saved(timed, "fedavg", "seconds", 7)
     75.0
     """
-    return 100 * (1 - mine / theirs)
+    cost = timed["rivals"][rival]
+    return 100 * (1 - float(timed[what]) / float(cost[f"first_{what}"] + (rounds - 1) * cost[what]))
