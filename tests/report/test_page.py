@@ -80,10 +80,11 @@ def test_regression_results_have_a_page_too():
 def test_clients_have_all_that_figures_need(result):
     clients = numbers(render_page(result))["groups"][0]
     counts = result["labels"]["counts"]
-    assert clients["counts"] == [[[int(code), n] for code, n in counts[name].items()] for name in HOSTILE]
+    assert clients["counts"] == [[int(part) for pair in counts[name].items() for part in pair] for name in HOSTILE]
     assert clients["methods"][1]["values"] == [round(100 * client["accuracy"], 2) for client in result["methods"][1]["clients"]]
     assert clients["methods"][1]["shared"] == clients["methods"][1]["values"], "AFL's heads are the shared one"
     assert clients["methods"][0]["shared"] is None
+    assert clients["methods"][2]["shared"] == 1, "FedHiP's shared model is AFL's, and written once"
     assert clients["alone"] == 0
 
 

@@ -3,7 +3,12 @@
   const page = JSON.parse(document.getElementById("data").textContent);
   const main = document.querySelector("main");
   const state = { client: null, pinned: null, method: 0, emphasised: null, drawn: 0 };
-  const groups = page.groups.map((group) => ({ ...group, index: new Map(group.names.map((name, i) => [name, i])) }));
+  const groups = page.groups.map((group) => ({
+    ...group,
+    index: new Map(group.names.map((name, i) => [name, i])),
+    counts: group.counts?.map((mine) => mine.flatMap((n, k) => (k % 2 ? [[mine[k - 1], n]] : []))),
+    methods: group.methods.map((method) => ({ ...method, shared: typeof method.shared === "number" ? group.methods[method.shared].shared : method.shared })),
+  }));
   const first = groups[0];
   const unit = page.error ? "RMSE" : "accuracy %";
   let plots = [];
@@ -300,7 +305,9 @@
     series.forEach((one, m) => {
       const places = one.points.map(([at, value, i]) => ({ i, m, value, x: area.x(at), y: area.y(value) }));
       points.push(...places);
-      area.put(curve(one.name, m, places.map((place) => [place.x, place.y]), 0));
+      const made = curve(one.name, m, places.map((place) => [place.x, place.y]), 0);
+      if (places.length) made.append(shape(m, places[0].x, places[0].y, 3.5));
+      area.put(made);
     });
     box.append(key(series.map((one) => one.name)));
     const of = byClient(points);
@@ -656,21 +663,23 @@
     if (timed.length) return timed.reduce((sum, [, number, named]) => sum + number * units[named], 0);
     return Number(found[0][1].replace("\u2212", "-"));
   }
-  for (const table of document.querySelectorAll("table.sortable")) {
+  function sortable(table) {
     const body = table.tBodies[0];
-    [...table.tHead.rows[0].cells].forEach((head, c) => {
+    const heads = [...table.tHead.rows[0].cells];
+    const order = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
+    heads.forEach((head, c) => {
       const button = html("button", { type: "button" }, head.textContent);
       head.replaceChildren(button);
       button.addEventListener("click", () => {
         const down = head.getAttribute("aria-sort") !== "descending";
-        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+        for (const other of heads) other.removeAttribute("aria-sort");
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
-        const cell = (row) => worth(row.cells[c].firstChild?.textContent ?? "");
-        const order = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
-        body.append(...[...body.rows].sort((a, b) => (down ? -1 : 1) * order(cell(a), cell(b))));
+        const keyed = [...body.rows].map((row) => [worth(row.cells[c].firstChild?.textContent ?? ""), row]);
+        body.append(...keyed.sort(([a], [b]) => (down ? -1 : 1) * order(a, b)).map(([, row]) => row));
       });
     });
   }
+  document.querySelectorAll("table.sortable").forEach(sortable);
   for (const details of document.querySelectorAll("details.all")) {
     details.addEventListener("toggle", () => {
       if (details.querySelector("table")) return;
@@ -683,7 +692,9 @@
         row.addEventListener("click", () => pin(name === state.pinned ? null : name));
         body.append(row);
       });
-      details.append(html("div", { class: "scroll" }, html("table", {}, html("thead", {}, head), body)));
+      const table = html("table", {}, html("thead", {}, head), body);
+      sortable(table);
+      details.append(html("div", { class: "scroll" }, table));
     });
   }
 
