@@ -117,6 +117,8 @@ def _metric(graph: Graph, of: MetricMap, rows: str) -> str:
     else:
         centre, scale = (to_numpy(part) for part in of.columns)
         rows = graph.add("Div", graph.plus(rows, -centre), graph.constant(scale))
+        if of.reach is not None:
+            rows = graph.add("Max", graph.add("Min", rows, graph.constant([of.reach])), graph.constant([-of.reach]))
     parts = [_drawn(graph, of.plain, rows)]
     for block in of.blocks:
         axes = to_numpy(block.metric.axes)

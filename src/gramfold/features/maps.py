@@ -77,6 +77,45 @@ class Normalize(FeatureMap):
         return Implied(lengths=((0, inputs, float(inputs)),))
 
 
+REACH = 5.0
+"""Standardised columns go no farther than this from zero: an outlier, or a lie, counts as one of that size."""
+
+
+def within_reach(rows: Array, centre: Array, scale: Array, reach: float | None) -> Array:
+    """(rows - centre) / scale, clipped to the reach; None: not clipped."""
+    standard = (rows - centre) / scale
+    return standard if reach is None else standard.clip(-reach, reach)
+
+
+@dataclass(frozen=True)
+class Standardize(FeatureMap):
+    """Every column less its centre, over its scale, and no farther than REACH from zero."""
+
+    centre: tuple[float, ...]
+    scale: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "centre", tuple(map(float, self.centre)))
+        object.__setattr__(self, "scale", tuple(map(float, self.scale)))
+        if len(self.centre) != len(self.scale) or not all(math.isfinite(s) and s > 0 for s in self.scale):
+            raise GramfoldError("columns are standardised by one centre and one positive scale each")
+
+    def width(self, inputs: int) -> int:
+        if inputs != len(self.centre):
+            raise GramfoldError(f"{len(self.centre)} columns are standardised, the inputs have {inputs}")
+        return inputs
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "standardize", "centre": list(self.centre), "scale": list(self.scale)}
+
+    def function(self, inputs: int, seed: int, name: str) -> Function:
+        centre, scale = constant(np.array(self.centre)), constant(np.array(self.scale))
+        return lambda rows: within_reach(rows, centre(rows), scale(rows), REACH)
+
+    def implied(self, inputs: int, length: float | None) -> Implied:
+        return Implied(lengths=((0, inputs, inputs * REACH**2),))
+
+
 ACTIVATIONS: dict[str, Function] = {
     "identity": lambda x: x,
     "relu": arrays.activation("relu", lambda x: np.maximum(x, 0)),
