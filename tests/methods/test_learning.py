@@ -186,3 +186,17 @@ def test_a_learned_model_adds_and_forgets_in_the_features_it_has(rows):
     assert fewer.global_head.streams[0].map.fingerprint == result.global_head.streams[0].map.fingerprint
     again = fewer.update(add={"same": (X[:150], y[:150])})
     np.testing.assert_allclose(again.global_head.scores(X), result.global_head.scores(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("times", [3.0, 1e6])
+def test_one_client_with_other_units_costs_the_others_little(times):
+    """By mistake, or to do harm: an eighth of all samples, every column so many times too large."""
+    X, y = make_friedman1(1600, 10, noise=1.0, random_state=0)
+    X *= np.logspace(-2, 2, 10)
+    owner = np.arange(1600) % 8
+    errors = []
+    for factor in (1.0, times):
+        clients = {f"{k}": (X[owner == k] * (factor if k == 0 else 1.0), y[owner == k]) for k in range(8)}
+        result = gf.run(gf.PACE(), gf.Federation.from_clients(clients, test=0.25, regression=True))
+        errors.append(np.mean([client.rmse for name, client in result.clients.items() if name != "0"]))
+    assert errors[1] < 1.4 * errors[0]
