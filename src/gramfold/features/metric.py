@@ -5,6 +5,7 @@ T = base I + axes axes' says which directions of the inputs matter, and travels 
 
 import functools
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,12 +13,12 @@ from typing import Any, ClassVar
 from gramfold import stopwatch
 from gramfold.errors import GramfoldError
 from gramfold.features.base import DrawnMap, draw_described, fingerprint_of
-from gramfold.features.maps import REACH, Normalize, within_reach
+from gramfold.features.maps import LONG, REACH, Normalize, standardised
 from gramfold.moments import Implied
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
-PLAIN, CENTRE, SCALE = "plain", "centre", "scale"
+PLAIN, CENTRE, SCALE, TAILS, REACHES = "plain", "centre", "scale", "tails", "reach"
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Block:
 class MetricMap:
     """Callable on rows. `description` is {"kind": "metric", "plain": a drawn map's description, "blocks": [such descriptions]};
     the arrays are "axes.0" (inputs x rank) and "base.0" (one number), "axes.1", ... Where columns are standardised there are also
-    "centre" and "scale", one number a column, and the description has the "reach" that bounds them; elsewhere rows are brought to
-    the length sqrt(d). A `fingerprint` that is given is trusted.
+    "centre" and "scale", one number a column, and in the description "tails", beyond which they go on as logarithms, and "reach",
+    which bounds them; elsewhere rows are brought to the length sqrt(d). A `fingerprint` that is given is trusted.
     """
 
     kind: ClassVar[str] = "metric"
@@ -84,8 +85,8 @@ class MetricMap:
             learned |= {f"axes.{i}": block.metric.axes, f"base.{i}": block.metric.base}
         if columns is not None:
             learned |= {CENTRE: columns[0], SCALE: columns[1]}
-        reach = {} if columns is None else {"reach": REACH}
-        return cls({PLAIN: plain.description, "blocks": [block.map.description for block in blocks], **reach}, learned)
+        ends = {} if columns is None else {TAILS: LONG, REACHES: REACH}
+        return cls({PLAIN: plain.description, "blocks": [block.map.description for block in blocks], **ends}, learned)
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -106,8 +107,18 @@ class MetricMap:
     @property
     def reach(self) -> float | None:
         """How far from zero a standardised column goes at most."""
-        reach = self.description.get("reach")
-        return None if reach is None else float(reach)
+        return self._number(REACHES)
+
+    @property
+    def tails(self) -> float | None:
+        """From where on standardised columns are logarithms; None: nowhere."""
+        return self._number(TAILS)
+
+    def _number(self, name: str) -> float | None:
+        value = self.description.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf):
+            raise GramfoldError(f"the {name} of standardised columns must be a positive number, got {str(value)[:40]}")
+        return value
 
     @property
     def columns(self) -> tuple[Array, Array] | None:
@@ -120,7 +131,7 @@ class MetricMap:
         if CENTRE not in self.arrays:
             return Normalize().function(self.inputs, 0, "")(rows)
         centre, scale = (arrays.like(self.arrays[name], rows) for name in (CENTRE, SCALE))
-        return within_reach(rows, centre, scale, self.reach)
+        return standardised(rows, centre, scale, self.tails, self.reach)
 
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim)."""

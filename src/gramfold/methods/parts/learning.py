@@ -2,12 +2,16 @@
 
     both     where columns lie and how far they spread            by counting (`columns`), where inputs may be those of a table
     client   moments of [1, x]                                    and so a linear head, and how inputs vary together
-    server   inputs made comparable: rows of one length, or standardised columns, whichever generalised cross-validation prefers
+    server   inputs made comparable: rows of one length, or standardised columns
     then, `passes` times
     client   moments of the pilot [1, x, cos((x T) Omega + b)]    at several spreads of the frequencies
     server   W; the spread that predicts best
     client   sum_i J_i J_i', J_i the gradient of W'features at x_i, not much longer than usual
     server   T = (sum of sums)^(1/2)
+
+Where both may make inputs comparable, the first moments are also those of a pilot of rows of one length; columns make their first
+pilot next, and go on unless generalised cross-validation prefers the rows'. A linear head would be a poor judge: in a table what
+matters may do so along a curve, or only together with something else.
 
 All that is sent are sums over samples, so T does not depend on how they are cut among clients. T has seen labels. So that clients
 can judge honestly what comes of it, a third of all samples is kept out of it, drawn by lots that depend on the sample alone.
@@ -26,6 +30,7 @@ from gramfold.errors import GramfoldError
 from gramfold.features import (
     Bias,
     Block,
+    Chain,
     Concat,
     DrawnMap,
     FeatureMap,
@@ -46,7 +51,7 @@ from gramfold.moments import Implied, Moments
 from gramfold.numerics import arrays, lots, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve import metric as metrics
-from gramfold.solve.gcv import choose_penalty, gcv_score, mean_squared_row
+from gramfold.solve.gcv import CAUTION, mean_squared_row
 from gramfold.solve.ridge import ridge
 from gramfold.uploads import NamedSums
 from gramfold.wire import Packet
@@ -56,12 +61,10 @@ UNSEEN = 0.35
 """The share of samples that the metric never sees: a third of them judges as well as all, and the metric loses nothing by it."""
 SPREADS = {"rows": (0.1,), "columns": (0.1, 0.4, 1.6)}
 """The variances of the pilots' angles that are tried."""
+TRIAL = 0.25
+"""That of the rows' pilot, which has no metric yet."""
 FEW = 256
 """Up to so many columns inputs may be a table, and whether to standardise them is tried."""
-VERY_FEW, NEARBY = 200, 2.0
-"""With so few samples a wide kernel is a polynomial that goes astray beyond them; a narrow one leaves that to the linear part."""
-FEW_SAMPLES, DOUBT = 650, 0.6
-"""With fewer samples the two scores say little, and columns are standardised unless rows score far better."""
 FEW_OUTPUTS = 10
 """Up to so many outputs gradients are summed over all of them; beyond, one random combination for every sample does as well."""
 SHRINKAGE = 1.0
@@ -102,7 +105,15 @@ class Plan:
     @property
     def rounds(self) -> int:
         """Rounds before the method's own, at most."""
-        return (0 if self.inputs == "rows" else columns.ROUNDS) + 1 + 2 * self.passes
+        return (0 if self.inputs == "rows" else columns.ROUNDS) + 1 + max(2 * self.passes, self.inputs != "rows")
+
+
+@dataclass(frozen=True)
+class Rows(Record, kind="learning/rows"):
+    """The map of rows of one length, and how far off its pilot was by generalised cross-validation."""
+
+    map: Map
+    score: float
 
 
 @dataclass(frozen=True)
@@ -126,6 +137,8 @@ class Learning(Record, kind="learning"):
     """The square of a gradient's length at most, for every combination of outputs that is summed."""
     probes: Array | None = None
     spread: float = 0.0
+    rows: "Rows | None" = None
+    """What columns have to beat."""
 
     @property
     def counting(self) -> Columns | None:
@@ -239,28 +252,21 @@ def unseen(client: ClientData, map: Map, train: Samples) -> np.ndarray | None:
 # --- the server ---
 
 
-def step(total: Any, learning: Learning) -> "Learning | MetricMap":
+def step(total: Any, learning: Learning) -> "Learning | Map":
     """What clients are asked next; the learned map, when there is nothing left to ask."""
     if learning.counting is not None:
         return _after_counting(learning.counting.after(total), learning)
     if total.n == 0:
         raise GramfoldError("too few samples to learn features from; use a map without @learned")
     if learning.weights is not None:
-        return _next(learning, metrics.root(total.lower_gram, learning.dim, learning.probes), learning.pilot.columns)
-    if isinstance(learning.space.map, MetricMap):
-        pilot = learning.pilot
-        penalty = None if pilot.columns is not None else SHRINKAGE * mean_squared_row(total.lower_gram, total.weight)
-        _, factor = solve_pooled(total, penalty)
-        sizes = [block.map.dim for block in pilot.blocks]
-        squares = float(total.squares.sum())
-        best = metrics.best_block(total.lower_gram, total.cross, squares, total.weight, pilot.plain.dim, sizes)
-        spread = pilot.blocks[best].map.description["map"]["scale"] ** 2
-        weights = factor.solve(total.cross)
-        return replace(learning, weights=weights, longest=_longest(pilot, weights, learning.seed), spread=spread)
-    return _after_linear(total, learning)
+        metric, left = metrics.root(total.lower_gram, learning.dim, learning.probes), learning.passes - 1
+        columns = learning.pilot.columns
+        return _pilot(replace(learning, passes=left), metric, columns) if left else _learned(learning, metric, columns)
+    return _after_pilot(total, learning) if isinstance(learning.space.map, MetricMap) else _after_linear(total, learning)
 
 
 def _after_counting(counted: Columns, learning: Learning) -> Learning:
+    """More counting, or the first moments."""
     learning = replace(learning, columns=counted)
     if not counted.measured:
         return learning
@@ -268,10 +274,26 @@ def _after_counting(counted: Columns, learning: Learning) -> Learning:
         learning = replace(learning, inputs="columns")
     assert counted.centre is not None
     assert counted.scale is not None
-    standard = Standardize(tuple(counted.centre), tuple(counted.scale))
-    parts: list[FeatureMap] = [Bias(), *([Normalize()] if learning.inputs == "both" else []), standard]
-    drawn = features.draw(Concat(parts), counted.inputs, learning.seed)
-    return replace(learning, space=replace(learning.space, map=drawn))
+    trial = Chain([Normalize(), Fourier(_pilot_size(learning.dim, "columns"), math.sqrt(TRIAL))])
+    rows: list[FeatureMap] = [Normalize(), trial] if learning.inputs == "both" else []
+    map = Concat([Bias(), *rows, Standardize(tuple(counted.centre), tuple(counted.scale))])
+    return replace(learning, space=replace(learning.space, map=features.draw(map, counted.inputs, learning.seed)))
+
+
+def _after_pilot(total: Moments, learning: Learning) -> "Learning | Map":
+    """The gradients of its head, or the map, where this pilot was all there is to learn."""
+    pilot, squares = learning.pilot, float(total.squares.sum())
+    sizes = [block.map.dim for block in pilot.blocks]
+    best, score = metrics.best_block(total.lower_gram, total.cross, squares, total.weight, pilot.plain.dim, sizes)
+    if learning.rows is not None and learning.rows.score < score:
+        return learning.rows.map
+    learning = replace(learning, spread=pilot.blocks[best].map.description["map"]["scale"] ** 2, rows=None)
+    if not learning.passes:
+        return _learned(learning, metrics.isotropic(learning.probes), pilot.columns)
+    penalty = None if pilot.columns is not None else SHRINKAGE * mean_squared_row(total.lower_gram, total.weight)
+    _, factor = solve_pooled(total, penalty, caution(pilot))
+    weights = factor.solve(total.cross)
+    return replace(learning, weights=weights, longest=_longest(pilot, weights, learning.seed))
 
 
 def _longest(pilot: MetricMap, weights: Array, seed: int) -> np.ndarray:
@@ -281,65 +303,65 @@ def _longest(pilot: MetricMap, weights: Array, seed: int) -> np.ndarray:
     return np.array([LONGEST * float(arrays.row_squares(rows).mean()) for rows in each])
 
 
-def _after_linear(total: Moments, learning: Learning) -> "Learning | MetricMap":
-    inputs, n = learning.space.map.inputs, total.weight
-    full, squares = total.gram, float(total.squares.sum())
-    found = []
+def _after_linear(total: Moments, learning: Learning) -> "Learning | Map":
+    inputs, n, full = learning.space.map.inputs, total.weight, total.gram
+    rows = None
     if learning.inputs != "columns":
-        found.append(_Comparable.of(full[: inputs + 1, : inputs + 1], total.cross[: inputs + 1], squares, n, None))
-    if learning.inputs != "rows":  # the last of the columns, and the one
-        take = arrays.like(np.r_[0, np.arange(total.dim - inputs, total.dim)], full)
-        assert learning.columns is not None
-        measured = arrays.like(learning.columns.centre, full), arrays.like(learning.columns.scale, full)
-        found.append(_Comparable.of(full[take][:, take], total.cross[take], squares, n, measured))
-    doubt = DOUBT if n < FEW_SAMPLES else 1.0
-    best = min(found, key=lambda candidate: candidate.score * (1.0 if candidate.columns is None else doubt))
-    probes = metrics.spread_probes(best.gram, n, learning.seed)
-    if best.columns is not None:  # what matters may do so along a curve: a linear head would not know
-        metric = metrics.isotropic(probes)
-        learning = replace(learning, spread=NEARBY if n < VERY_FEW else 0.0)
-    else:
-        weights = ridge(best.gram, best.cross, SHRINKAGE * mean_squared_row(best.gram, n))[1:]
+        gram, cross = full[: inputs + 1, : inputs + 1], total.cross[: inputs + 1]
+        probes = metrics.spread_probes(gram, n, learning.seed)
+        weights = ridge(gram, cross, SHRINKAGE * mean_squared_row(gram, n))[1:]
         metric = metrics.root(weights @ weights.T, learning.dim, probes)
-    passes = learning.passes + 1 if best.columns is not None or learning.inputs == "rows" else 1  # a linear head's metric will do
-    return _next(replace(learning, probes=probes, passes=passes), metric, best.columns)
+        if learning.inputs == "rows" and learning.passes:
+            return _pilot(replace(learning, probes=probes), metric, None)
+        found = _learned(learning, metric, None)  # a linear head's metric will do
+        if learning.inputs == "rows":
+            return found
+        own = total.dim - inputs
+        rows = Rows(found, metrics.score(full[:own, :own], total.cross[:own], float(total.squares.sum()), n))
+    take = arrays.like(np.r_[0, np.arange(total.dim - inputs, total.dim)], full)
+    assert learning.columns is not None
+    measured = arrays.like(learning.columns.centre, full), arrays.like(learning.columns.scale, full)
+    probes = metrics.spread_probes(full[take][:, take], n, learning.seed)
+    # what matters may do so along a curve: a linear head would not know
+    return _pilot(replace(learning, probes=probes, rows=rows), metrics.isotropic(probes), measured)
 
 
-@dataclass(frozen=True)
-class _Comparable:
-    """The linear moments of inputs that were made comparable one way, and how well they predict."""
-
-    gram: Array
-    cross: Array
-    score: float
-    columns: tuple[Array, Array] | None
-
-    @classmethod
-    def of(cls, gram: Array, cross: Array, squares: float, n: float, columns: tuple[Array, Array] | None) -> "_Comparable":
-        penalty = choose_penalty(gram, cross, squares, n)
-        return cls(gram, cross, gcv_score(gram, cross, squares, n, penalty)[0], columns)
+def _pilot(learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> Learning:
+    """The next moments to ask for."""
+    way = "rows" if columns is None else "columns"
+    size = _pilot_size(learning.dim, way)
+    blocks = [
+        _block(metric, size, spread, learning.seed, f"pilot/{learning.passes}/{i}") for i, spread in enumerate(SPREADS[way])
+    ]
+    space = replace(learning.space, map=MetricMap.of(_plain(learning), blocks, columns))
+    return replace(learning, space=space, weights=None)
 
 
-def _next(learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> "Learning | MetricMap":
-    """Another pass, or the map that the passes have led to."""
-    left = learning.passes - 1
-    inputs, seed = learning.space.map.inputs, learning.seed
-    plain = features.draw(Concat([Bias(), Linear()]), inputs, seed, "features/plain")
-    spreads = SPREADS["rows" if columns is None else "columns"]
-    if left == 0:
-        return MetricMap.of(
-            plain, [_block(metric, learning.dim, learning.spread or spreads[0], seed, "features/learned")], columns
-        )
-    size = max(learning.dim // 2 // len(spreads), 1)
-    blocks = [_block(metric, size, spread, seed, f"pilot/{left}/{i}") for i, spread in enumerate(spreads)]
-    space = replace(learning.space, map=MetricMap.of(plain, blocks, columns))
-    return replace(learning, space=space, passes=left, weights=None)
+def _pilot_size(dim: int, way: str) -> int:
+    """Fourier features of every spread."""
+    return max(dim // 2 // len(SPREADS[way]), 1)
+
+
+def _learned(learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> MetricMap:
+    """What it has led to."""
+    spread = learning.spread or SPREADS["rows" if columns is None else "columns"][0]
+    block = _block(metric, learning.dim, spread, learning.seed, "features/learned")
+    return MetricMap.of(_plain(learning), [block], columns)
+
+
+def _plain(learning: Learning) -> DrawnMap:
+    return features.draw(Concat([Bias(), Linear()]), learning.space.map.inputs, learning.seed, "features/plain")
 
 
 def _block(metric: tuple[Array, float], dim: int, spread: float, seed: int, name: str) -> Block:
     axes, base = metric
     drawn = features.draw(Fourier(dim, math.sqrt(spread)), len(axes), seed, name)
     return Block(drawn, Metric(axes, arrays.like(np.array([base]), axes)))
+
+
+def caution(map: Map) -> float:
+    """How many times a degree of freedom counts when a penalty is chosen for its features."""
+    return CAUTION if isinstance(map, MetricMap) and map.columns is not None else 1.0
 
 
 def described(map: Map) -> dict[str, Any]:
