@@ -47,6 +47,17 @@ def test_fedhip(gramfold):
     ]  # fmt: skip
 
 
+def test_leaderboard(gramfold):
+    code, out, _ = gramfold("bench", "leaderboard", "--quick", "--json")
+    assert code == 0
+    first, *_, table = json.loads(out)["tables"]
+    assert (first["title"], table["title"]) == ("digits: 20 clients, dirichlet:0.1", "breast cancer: 8 clients, dirichlet:1")
+    assert {row[0] for row in table["rows"]} == {"local", "afl", "pace", "fedavg"}
+    means = [row[1]["mean"] for row in first["rows"]]
+    assert means == sorted(means, reverse=True)
+    assert first["rows"][0][0] == "pace"
+
+
 def test_mistakes_are_one_line(gramfold):
     for arguments, message in (
         (["apfl"], "error: give the data: --data FILE.npz"),
