@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 from gramfold.report import papers
-from gramfold.report.clients import clients_of, figure_of, gains, rounded
+from gramfold.report.clients import ESTIMATE, clients_of, figure_of, gains, rounded
 from gramfold.report.columns import Column, columns, per_client
 from gramfold.report.runs import Named, averaged, run_cells, runs_columns, side_by_side
 from gramfold.report.sheet import WIDE, Sheet, cells, table
@@ -117,7 +117,7 @@ def _about_clients(sheet: Sheet, methods: Sequence[Method], labels: Mapping[str,
     if clients["skew"] is not None:
         note = "Skew: how far a client's class shares are from everybody's (0: the same; total variation distance)."
         sheet.figure(f"{unit.capitalize()} against skew", note, kind="scatter", x="skew", group=group)
-    if any("leave_one_out_accuracy" in method["chosen"] for method in clients["methods"]):
+    if any(ESTIMATE in method["chosen"] for method in clients["methods"]):
         note = "What clients expected by leave-one-out, from training data alone, and what their test samples said."
         sheet.figure("Expected and measured", note, kind="scatter", x="estimate", group=group)
     _about_gains(sheet, methods, clients, group)
@@ -137,7 +137,7 @@ def _about_gains(sheet: Sheet, methods: Sequence[Method], clients: Mapping[str, 
     if clients["alone"] is not None:
         note = f"Each client's gain over {methods[clients['alone']]['name']}: what taking part is worth to it."
         sheet.figure("Against learning alone", note, kind="gains", against="alone", group=group)
-    if any(method["shared"] for method in clients["methods"]):
+    if any(method["shared"] is not None for method in clients["methods"]):
         note = "Each client's gain over the method's shared model: what its own model is worth to it."
         sheet.figure("Against the shared model", note, kind="gains", against="shared", group=group)
     sheet.html(table(header, [("", cells(row)) for row in rows], "sortable"))
@@ -249,9 +249,11 @@ def _legend(shown: Sequence[Column]) -> str:
 
 def _summary(methods: Sequence[Method]) -> str:
     shown = columns(methods)
-    best = max((method.get("mean_accuracy") or 0.0 for method in methods), default=0.0)
+    figure = f"mean_{figure_of(methods)}"
+    known = [method[figure] for method in methods if method[figure] is not None]
+    best = (max if figure == "mean_accuracy" else min)(known, default=None)
     rows = [
-        ("best" if method.get("mean_accuracy") == best else "", cells([method["name"], *(c.cell(method) for c in shown)]))
+        ("best" if best is not None and method[figure] == best else "", cells([method["name"], *(c.cell(method) for c in shown)]))
         for method in methods
     ]
     return table([("method", ""), *_titles(shown)], rows, "sortable") + _legend(shown)
@@ -263,4 +265,4 @@ def _settings(methods: Sequence[Method]) -> str:
         given = ", ".join(f"{key} = {setting(value)}" for key, value in method["parameters"].items())
         chosen = ", ".join(f"{key} = {setting(value)}" for key, value in method.get("chosen", {}).items())
         rows.append(("", [*cells([method["name"]]), *(f'<td class="settings">{escape(text)}</td>' for text in (given, chosen))]))
-    return table([("method", ""), ("given", "hyper-parameters"), ("chosen by the server", "in closed form")], rows)
+    return table([("method", ""), ("given", "hyper-parameters"), ("chosen by the server", "in closed form")], rows, "settings")

@@ -82,9 +82,9 @@ class PaceHead:
     def keeps_uploads(self) -> bool:
         return self.regime == "moments"
 
-    def pool(self, total: Moments, seed: int) -> Pooled:
-        """What clients are sent, from the sum of their moments."""
-        beta, factor = solve_pooled(total, self.beta)
+    def pool(self, total: Moments, seed: int, caution: float = 1.0) -> Pooled:
+        """What clients are sent, from the sum of their moments. `caution`: with which the penalty is chosen."""
+        beta, factor = solve_pooled(total, self.beta, caution)
         weights = factor.solve(total.cross)
         discriminant = counts = spread = None
         leverage = mean_leverage(factor, beta, total.weight)
