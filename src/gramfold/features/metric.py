@@ -5,6 +5,7 @@ T = base I + axes axes' says which directions of the inputs matter, and travels 
 
 import functools
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,14 +13,12 @@ from typing import Any, ClassVar
 from gramfold import stopwatch
 from gramfold.errors import GramfoldError
 from gramfold.features.base import DrawnMap, draw_described, fingerprint_of
-from gramfold.features.maps import Normalize
+from gramfold.features.maps import LONG, REACH, Normalize, standardised
 from gramfold.moments import Implied
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
-PLAIN, CENTRE, SCALE, TAILS = "plain", "centre", "scale", "tails"
-LONG = 2.0
-"""Standard deviations beyond which a column counts by its logarithm: a value far out is far out, and drags nothing along."""
+PLAIN, CENTRE, SCALE, TAILS, REACHES = "plain", "centre", "scale", "tails", "reach"
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,8 @@ class Block:
 class MetricMap:
     """Callable on rows. `description` is {"kind": "metric", "plain": a drawn map's description, "blocks": [such descriptions]};
     the arrays are "axes.0" (inputs x rank) and "base.0" (one number), "axes.1", ... Where columns are standardised there are also
-    "centre" and "scale", one number a column; and in the description perhaps
-    "tails", the standard deviations beyond which they go on as logarithms; elsewhere rows are brought to the length sqrt(d).
-    A `fingerprint` that is given is trusted.
+    "centre" and "scale", one number a column, and in the description "tails", beyond which they go on as logarithms, and "reach",
+    which bounds them; elsewhere rows are brought to the length sqrt(d). A `fingerprint` that is given is trusted.
     """
 
     kind: ClassVar[str] = "metric"
@@ -87,8 +85,8 @@ class MetricMap:
             learned |= {f"axes.{i}": block.metric.axes, f"base.{i}": block.metric.base}
         if columns is not None:
             learned |= {CENTRE: columns[0], SCALE: columns[1]}
-        tails = {TAILS: LONG} if columns is not None else {}
-        return cls({PLAIN: plain.description, "blocks": [block.map.description for block in blocks], **tails}, learned)
+        ends = {} if columns is None else {TAILS: LONG, REACHES: REACH}
+        return cls({PLAIN: plain.description, "blocks": [block.map.description for block in blocks], **ends}, learned)
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -96,7 +94,8 @@ class MetricMap:
 
     @property
     def implied(self) -> Implied:
-        length = None if CENTRE in self.arrays else float(self.inputs)
+        each = 1.0 if CENTRE not in self.arrays else None if self.reach is None else self.reach**2
+        length = None if each is None else each * self.inputs
         implied, at = self.plain.implied_of(length), self.plain.dim
         for block in self.blocks:
             implied, at = implied.beside(block.map.implied_of(None), at), at + block.map.dim
@@ -106,14 +105,25 @@ class MetricMap:
         return f"MetricMap({self.inputs} -> {self.dim})"
 
     @property
-    def columns(self) -> tuple[Array, Array] | None:
-        """Centre and scale of every column, where those make inputs comparable."""
-        return (self.arrays[CENTRE], self.arrays[SCALE]) if CENTRE in self.arrays else None
+    def reach(self) -> float | None:
+        """How far from zero a standardised column goes at most."""
+        return self._number(REACHES)
 
     @property
     def tails(self) -> float | None:
         """From where on standardised columns are logarithms; None: nowhere."""
-        return self.description.get(TAILS)
+        return self._number(TAILS)
+
+    def _number(self, name: str) -> float | None:
+        value = self.description.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf):
+            raise GramfoldError(f"the {name} of standardised columns must be a positive number, got {str(value)[:40]}")
+        return value
+
+    @property
+    def columns(self) -> tuple[Array, Array] | None:
+        """Centre and scale of every column, where those make inputs comparable."""
+        return (self.arrays[CENTRE], self.arrays[SCALE]) if CENTRE in self.arrays else None
 
     @property
     def follows_labels(self) -> bool:
@@ -121,12 +131,12 @@ class MetricMap:
         return any(block.metric.axes.shape[1] for block in self.blocks)
 
     def comparable(self, inputs: Array) -> Array:
-        """Rows of one length, or columns of mean zero and variance one, perhaps with shorter tails."""
+        """Rows of one length, or standardised columns."""
         rows = arrays.float64(inputs)
         if CENTRE not in self.arrays:
             return Normalize().function(self.inputs, 0, "")(rows)
-        rows = (rows - arrays.like(self.arrays[CENTRE], rows)) / arrays.like(self.arrays[SCALE], rows)
-        return rows if self.tails is None else _with_logarithmic_tails(rows, self.tails)
+        centre, scale = (arrays.like(self.arrays[name], rows) for name in (CENTRE, SCALE))
+        return standardised(rows, centre, scale, self.tails, self.reach)
 
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim)."""
@@ -143,21 +153,18 @@ class MetricMap:
         return arrays.concatenate([self.plain(rows), *(block.map(block.metric.apply(rows)) for block in self.blocks)], axis=1)
 
     def gradients(self, inputs: Array, directions: Array) -> Array:
-        """The gradient of <features(x_i), direction_i> with respect to the comparable inputs, for every row (n x inputs).
+        """`gradients_at` the inputs, made comparable."""
+        return self.gradients_at(self.comparable(inputs), directions)
+
+    def gradients_at(self, rows: Array, directions: Array) -> Array:
+        """The gradient of <features(x_i), direction_i> with respect to comparable inputs x_i, for every row (n x inputs).
 
         `directions` is n x dim.
         """
         with stopwatch.phase("features"):
-            rows, at = self.comparable(inputs), self.plain.dim
+            at = self.plain.dim
             total = self.plain.gradients(rows, directions[:, :at])
             for block in self.blocks:
                 along = block.map.gradients(block.metric.apply(rows), directions[:, at : at + block.map.dim])
                 total, at = total + block.metric.apply(along), at + block.map.dim
             return total
-
-
-def _with_logarithmic_tails(rows: Array, start: float) -> Array:
-    """z up to |z| = start, start (1 + log(|z| / start)) beyond, with z's sign: continuous, and so is its slope."""
-    within = rows.clip(-start, start)
-    beyond = abs(rows) / start
-    return within + within * arrays.log(beyond.clip(1.0, None))

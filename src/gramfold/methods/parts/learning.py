@@ -1,11 +1,12 @@
 """Learning the features, exactly: rounds before a method's own, in which the metric of its Fourier features is found.
 
-    client   moments of [1, x]                                    and so a linear head, and how far inputs spread
+    both     where columns lie and how far they spread            by counting (`columns`), where inputs may be those of a table
+    client   moments of [1, x]                                    and so a linear head, and how inputs vary together
     server   inputs made comparable: rows of one length, or standardised columns
     then, `passes` times
     client   moments of the pilot [1, x, cos((x T) Omega + b)]    at several spreads of the frequencies
     server   W; the spread that predicts best
-    client   sum_i J_i J_i', J_i the gradient of W'features at x_i
+    client   sum_i J_i J_i', J_i the gradient of W'features at x_i, not much longer than usual
     server   T = (sum of sums)^(1/2)
 
 Where both may make inputs comparable, the first moments are also those of a pilot of rows of one length; columns make their first
@@ -26,16 +27,34 @@ import numpy as np
 
 from gramfold import features
 from gramfold.errors import GramfoldError
-from gramfold.features import Bias, Block, Chain, Concat, DrawnMap, FeatureMap, Fourier, Linear, Map, Metric, MetricMap, Normalize
+from gramfold.features import (
+    Bias,
+    Block,
+    Chain,
+    Concat,
+    DrawnMap,
+    FeatureMap,
+    Fourier,
+    Linear,
+    Map,
+    Metric,
+    MetricMap,
+    Normalize,
+    Standardize,
+)
 from gramfold.federation import Samples, Task
+from gramfold.methods.parts import columns
+from gramfold.methods.parts.columns import Columns
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, draw_map, solve_pooled
 from gramfold.moments import Implied, Moments
-from gramfold.numerics import arrays, lots
+from gramfold.numerics import arrays, lots, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve import metric as metrics
 from gramfold.solve.gcv import CAUTION, mean_squared_row
 from gramfold.solve.ridge import ridge
+from gramfold.uploads import NamedSums
+from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 UNSEEN = 0.35
@@ -45,8 +64,8 @@ SPREADS = {"rows": (0.1,), "columns": (0.1, 0.4, 1.6)}
 TRIAL = 0.25
 """That of rows of one length without a metric."""
 CLEARLY = 0.7
-"""Rows of one length must be off by less than this part of what columns are. Rows cannot be wild, which squared errors reward more
-than the heads do that come of them; and where it matters, in embeddings of some length or other, they are off by half."""
+"""Rows of one length must be off by less than this part of what columns are. Rows cannot be wild, which squared errors reward
+more than the heads do that come of them; and where it matters, in embeddings of some length or other, they are off by half."""
 MANY = 5000
 """Samples from which on rows of one length are better in a linear head's metric than without any."""
 FEW = 256
@@ -56,6 +75,11 @@ FEW_OUTPUTS = 10
 SHRINKAGE = 1.0
 """The penalty of the head whose metric is taken, for rows of one length, in units of the features' mean squared length: far more
 than predicts best. What is left are directions that the labels are sure of, and the metric takes less of the labels' noise."""
+LONGEST = 2.0
+"""The square of a sample's gradient, at most, in units of what it would be on average were inputs normally distributed: no
+sample, and nobody who lies about one, says much more about the metric than others."""
+TYPICAL = 256
+"""Made-up inputs that tell what is usual."""
 TOOK_PART = "metric"
 """In a client's memory: that its samples are in the metric."""
 _SPEC = re.compile(r"(?:(rows|columns)\+)?bias\+linear\+fourier:(\d+)@learned(?::(\d+))?")
@@ -85,8 +109,8 @@ class Plan:
 
     @property
     def rounds(self) -> int:
-        """Rounds before the method's own."""
-        return 1 + max(2 * self.passes, self.inputs != "rows")
+        """Rounds before the method's own, at most."""
+        return (0 if self.inputs == "rows" else columns.ROUNDS) + 1 + max(2 * self.passes, self.inputs != "rows")
 
 
 @dataclass(frozen=True)
@@ -99,7 +123,7 @@ class Rows(Record, kind="learning/rows"):
 
 @dataclass(frozen=True)
 class Learning(Record, kind="learning"):
-    """Where the learning stands: the moments asked for, or, with `weights`, the gradients of that head."""
+    """Where the learning stands: the counts asked for, or the moments, or, with `weights`, the gradients of that head."""
 
     start: Record
     """The method's first broadcast, but for the map."""
@@ -111,11 +135,20 @@ class Learning(Record, kind="learning"):
     """Fourier features of the learned map."""
     passes: int
     """Those that are left."""
+    columns: Columns | None = None
+    """Where the columns lie, where that matters."""
     weights: Array | None = None
+    longest: Array | None = None
+    """The square of a gradient's length at most, for every combination of outputs that is summed."""
     probes: Array | None = None
     spread: float = 0.0
     rows: "Rows | None" = None
     """What columns have to beat."""
+
+    @property
+    def counting(self) -> Columns | None:
+        """The columns, while they are counted."""
+        return None if self.columns is None or self.columns.measured else self.columns
 
     @property
     def pilot(self) -> MetricMap:
@@ -127,8 +160,26 @@ class Learning(Record, kind="learning"):
         """What uploads are moments in."""
         if self.weights is None:
             return self.space
-        map: Any = Gradients(self.pilot.inputs, self.pilot.fingerprint)
+        assert self.longest is not None
+        bound = Implied(lengths=((0, self.pilot.inputs, float(self.longest.mean())),))
+        map: Any = Gradients(self.pilot.inputs, self.pilot.fingerprint, bound)
         return Space(map, None, 1)
+
+    def check_packet(self, packet: Packet) -> None:
+        """Raise unless a packet claims to hold what was asked for."""
+        if self.counting is None:
+            self.asked.check_packet(packet)
+        elif packet.meta.get("kind") != NamedSums.kind:
+            raise GramfoldError(f"expected counts, got {packet.meta.get('kind')}")
+
+    def check(self, upload: Any) -> None:
+        """Raise unless an upload is what was asked for."""
+        counting = self.counting
+        if counting is None:
+            return self.asked.check(upload)
+        if not isinstance(upload, NamedSums):
+            raise GramfoldError(f"expected counts, got {upload.kind}")
+        return counting.check(upload)
 
 
 @dataclass(frozen=True)
@@ -142,13 +193,8 @@ class Gradients:
 
 def begin(plan: Plan, task: Task, start: Record) -> Learning:
     mode = plan.inputs or ("both" if task.inputs <= FEW else "rows")
-    trial = Chain([Normalize(), Fourier(_pilot_size(plan.dim, "columns"), math.sqrt(TRIAL))])
-    parts: dict[str, list[FeatureMap]] = {
-        "rows": [Bias(), Normalize()],
-        "columns": [Bias(), Linear()],
-        "both": [Bias(), Normalize(), trial, Linear()],
-    }
-    return Learning(start, Space.of(draw_map(Concat(parts[mode]), task), task), task.seed, mode, plan.dim, plan.passes)
+    space = Space.of(draw_map(Concat([Bias(), Normalize()]), task), task)
+    return Learning(start, space, task.seed, mode, plan.dim, plan.passes, None if mode == "rows" else Columns(task.inputs))
 
 
 # --- the client ---
@@ -159,9 +205,11 @@ def seen(train: Samples) -> np.ndarray:
     return lots.shares(lots.lots(train.inputs)) >= UNSEEN
 
 
-def local(client: ClientData, learning: Learning) -> Moments:
-    """The moments, or those of the gradients, of a client's samples that the metric may see."""
+def local(client: ClientData, learning: Learning) -> Moments | NamedSums:
+    """The moments, or those of the gradients, of a client's samples that the metric may see; or their counts."""
     train = counting(client)
+    if learning.counting is not None:
+        return learning.counting.count(train)
     train = train.take(np.flatnonzero(seen(train)))
     client.memory[TOOK_PART] = np.ones(1)
     space = learning.asked
@@ -173,15 +221,23 @@ def local(client: ClientData, learning: Learning) -> Moments:
     total = None
     for block in arrays.blocks(train.n, learning.pilot.dim):
         inputs, weights = train.inputs[block], None if train.weights is None else train.weights[block]
-        for combination in combinations(inputs, learning.weights.shape[1]):
-            head = arrays.like(learning.weights, inputs)
-            directions = arrays.like(combination, head) @ head.T
-            rows = learning.pilot.gradients(inputs, directions)
+        at = learning.pilot.comparable(inputs)
+        assert learning.longest is not None
+        for combination, longest in zip(combinations(inputs, learning.weights.shape[1]), learning.longest, strict=True):
+            rows = _gradients(learning.pilot, learning.weights, at, combination)
+            squares = arrays.row_squares(rows)[:, None]
+            rows = rows * (float(longest) / squares.clip(float(longest), None)) ** 0.5 if float(longest) else rows * 0.0
             nothing = arrays.zeros((len(rows), 1), rows)
             part = Moments.from_features(rows, nothing, None, space.map.fingerprint, weights=weights, copy=False)
             total = part if total is None else total.__iadd__(part)
     assert total is not None
     return total.settle()
+
+
+def _gradients(pilot: MetricMap, weights: Array, at: Array, combination: np.ndarray) -> Array:
+    """Those of a head's outputs, combined, at comparable inputs."""
+    head = arrays.like(weights, at)
+    return pilot.gradients_at(at, arrays.like(combination, head) @ head.T)
 
 
 def combinations(inputs: Array, outputs: int) -> Sequence[np.ndarray]:
@@ -201,8 +257,10 @@ def unseen(client: ClientData, map: Map, train: Samples) -> np.ndarray | None:
 # --- the server ---
 
 
-def step(total: Moments, learning: Learning) -> "Learning | Map":
+def step(total: Any, learning: Learning) -> "Learning | Map":
     """What clients are asked next; the learned map, when there is nothing left to ask."""
+    if learning.counting is not None:
+        return _after_counting(learning.counting.after(total), learning)
     if total.n == 0:
         raise GramfoldError("too few samples to learn features from; use a map without @learned")
     if learning.weights is not None:
@@ -210,6 +268,21 @@ def step(total: Moments, learning: Learning) -> "Learning | Map":
         columns = learning.pilot.columns
         return _pilot(replace(learning, passes=left), metric, columns) if left else _learned(learning, metric, columns)
     return _after_pilot(total, learning) if isinstance(learning.space.map, MetricMap) else _after_linear(total, learning)
+
+
+def _after_counting(counted: Columns, learning: Learning) -> Learning:
+    """More counting, or the first moments."""
+    learning = replace(learning, columns=counted)
+    if not counted.measured:
+        return learning
+    if learning.inputs == "both" and not counted.alike:
+        learning = replace(learning, inputs="columns")
+    assert counted.centre is not None
+    assert counted.scale is not None
+    trial = Chain([Normalize(), Fourier(_pilot_size(learning.dim, "columns"), math.sqrt(TRIAL))])
+    rows: list[FeatureMap] = [Normalize(), trial] if learning.inputs == "both" else []
+    map = Concat([Bias(), *rows, Standardize(tuple(counted.centre), tuple(counted.scale))])
+    return replace(learning, space=replace(learning.space, map=features.draw(map, counted.inputs, learning.seed)))
 
 
 def _after_pilot(total: Moments, learning: Learning) -> "Learning | Map":
@@ -224,7 +297,15 @@ def _after_pilot(total: Moments, learning: Learning) -> "Learning | Map":
         return _learned(learning, metrics.isotropic(learning.probes), pilot.columns)
     penalty = None if pilot.columns is not None else SHRINKAGE * mean_squared_row(total.lower_gram, total.weight)
     _, factor = solve_pooled(total, penalty, caution(pilot))
-    return replace(learning, weights=factor.solve(total.cross))
+    weights = factor.solve(total.cross)
+    return replace(learning, weights=weights, longest=_longest(pilot, weights, learning.seed))
+
+
+def _longest(pilot: MetricMap, weights: Array, seed: int) -> np.ndarray:
+    """The longest gradients that count: LONGEST times the mean square of those at normally distributed inputs."""
+    at = arrays.like(seeds.generator(seed, "metric/typical").standard_normal((TYPICAL, pilot.inputs)), weights)
+    each = [_gradients(pilot, weights, at, combination) for combination in combinations(at, weights.shape[1])]
+    return np.array([LONGEST * float(arrays.row_squares(rows).mean()) for rows in each])
 
 
 def _after_linear(total: Moments, learning: Learning) -> "Learning | Map":
@@ -245,22 +326,11 @@ def _after_linear(total: Moments, learning: Learning) -> "Learning | Map":
         own = total.dim - inputs
         rows = Rows(found, metrics.score(full[:own, :own], total.cross[:own], float(total.squares.sum()), n))
     take = arrays.like(np.r_[0, np.arange(total.dim - inputs, total.dim)], full)
-    gram, columns = _standardised(full[take][:, take], n)
-    probes = metrics.spread_probes(gram, n, learning.seed)
+    assert learning.columns is not None
+    measured = arrays.like(learning.columns.centre, full), arrays.like(learning.columns.scale, full)
+    probes = metrics.spread_probes(full[take][:, take], n, learning.seed)
     # what matters may do so along a curve: a linear head would not know
-    return _pilot(replace(learning, probes=probes, rows=rows, spread=0.0), metrics.isotropic(probes), columns)
-
-
-def _standardised(gram: Array, n: float) -> tuple[Array, tuple[Array, Array]]:
-    """The moments of [1, (x - centre) / scale] from those of [1, x], with centre and scale; a constant column keeps its own."""
-    centre = gram[1:, 0] / n
-    variance = gram.diagonal()[1:] / n - centre**2
-    constant = variance <= 1e-12 * (centre**2 + variance.clip(0.0))
-    scale = (variance * ~constant + constant) ** 0.5
-    turn = arrays.zeros(tuple(gram.shape), gram)
-    arrays.add_to_diagonal(turn[1:, 1:], 1.0 / scale)
-    turn[0, 0], turn[0, 1:] = 1.0, -centre / scale
-    return turn.T @ gram @ turn, (centre, scale)
+    return _pilot(replace(learning, probes=probes, rows=rows, spread=0.0), metrics.isotropic(probes), measured)
 
 
 def _pilot(learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> Learning:
