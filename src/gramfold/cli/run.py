@@ -118,9 +118,9 @@ def run(
                     if heads is not None:
                         _save_heads(heads / method.name if seeds is None else heads / method.name / f"seed-{number}", outcome)
                     results.append(replace(outcome, heads={}))
-            known = (
-                {} if secure or dp_eps is not None else {"labels": federation.label_counts()}
-            )  # what protections hide stays hidden
+            # what a network or a protection would hide stays hidden here too
+            hidden = engine != "inprocess" or secure or dp_eps is not None
+            known = {} if hidden else {"labels": federation.label_counts()}
             pages.append(page(results, seed=number, engine=engine, device=device, **federation.description, **known))
     content = pages[0]
     for name in TABLES:

@@ -2,8 +2,13 @@
 {
   const page = JSON.parse(document.getElementById("data").textContent);
   const main = document.querySelector("main");
-  const state = { client: null, pinned: null, method: 0, drawn: 0 };
-  const groups = page.groups.map((group) => ({ ...group, index: new Map(group.names.map((name, i) => [name, i])) }));
+  const state = { client: null, pinned: null, method: 0, emphasised: null, drawn: 0 };
+  const groups = page.groups.map((group) => ({
+    ...group,
+    index: new Map(group.names.map((name, i) => [name, i])),
+    counts: group.counts?.map((mine) => mine.flatMap((n, k) => (k % 2 ? [[mine[k - 1], n]] : []))),
+    methods: group.methods.map((method) => ({ ...method, shared: typeof method.shared === "number" ? group.methods[method.shared].shared : method.shared })),
+  }));
   const first = groups[0];
   const unit = page.error ? "RMSE" : "accuracy %";
   let plots = [];
@@ -58,17 +63,33 @@
     box.append(made);
     return { svg: made, width, height, put: (...parts) => made.append(...parts) };
   }
-  /** Many dots as one path: a thousand clients times thirty methods are thirty elements. */
-  const dots = (places, radius, opacity) =>
-    draw("path", { class: "dots", "stroke-width": 2 * radius, "stroke-opacity": opacity, d: places.map(([x, y]) => `M${px(x)},${px(y)}h0`).join("") });
-  const density = (n) => (n > 400 ? 0.25 : n > 120 ? 0.4 : 0.6);
+  /** Small figures in a grid: all of them are there before the first is drawn, since their number decides their width. */
+  function panels(box, list, about, fill) {
+    const made = list.map((one) => html("div", {}, ...about(one)));
+    box.append(html("div", { class: "panels" }, ...made));
+    made.forEach((panel, k) => fill(panel, list[k]));
+  }
+  /** Many dots as a few paths, so that thirty thousand are drawn at once; several, so that crowds are darker than single ones. */
+  function dots(places, radius, opacity) {
+    const layers = Array.from({ length: Math.min(places.length, 6) }, () => []);
+    places.forEach(([x, y], k) => layers[k % layers.length].push(`M${px(x)},${px(y)}h0`));
+    const made = layers.map((layer) => draw("path", { "stroke-width": 2 * radius, "stroke-opacity": opacity, d: layer.join("") }));
+    return draw("g", { class: "dots" }, ...made);
+  }
+  /** Points by the client that they belong to. */
+  function byClient(points) {
+    const found = new Map();
+    for (const point of points) found.has(point.i) ? found.get(point.i).push(point) : found.set(point.i, [point]);
+    return (i) => found.get(i) ?? [];
+  }
+  const density = (n) => (n > 400 ? 0.28 : n > 120 ? 0.5 : 0.75);
 
   // --- scales ---
 
   function steps(low, high, most) {
     const rough = (high - low) / Math.max(most, 1) || 1;
     const power = 10 ** Math.floor(Math.log10(rough));
-    const step = power * [1, 2, 5, 10].find((factor) => power * factor >= rough * 0.999);
+    const step = power * [1, 2, 5, 10].find((factor) => power * factor >= rough * 0.75);
     const found = [];
     for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(+(k * step).toPrecision(12));
     return found;
@@ -164,9 +185,11 @@
       const found = nearest(plot, event, plot.flat ? Infinity : 60);
       if (event.pointerType !== "touch") say(event, found && sentence(plot.group, found.i, plot.says(found)));
       highlight(found ? plot.group.names[found.i] : state.pinned);
+      plot.about?.(found);
     });
     plot.svg.addEventListener("pointerleave", (event) => {
       say(event, "");
+      plot.about?.(null);
       highlight(state.pinned);
     });
     plot.svg.addEventListener("click", (event) => {
@@ -254,11 +277,12 @@
       area.put(line(x(method.mean), middle - reach, x(method.mean), middle + reach, "mean"));
       area.put(text(area.width - 46, middle + 4, shown(method.mean), "start", "value"));
     });
+    const of = byClient(points);
     follow(box, {
       ...area, group, points, order: ranked(methods[Math.min(state.method, methods.length - 1)].values),
       says: (point) => `${methods[point.m].name} ${shown(point.value)}`,
       mark: (i) => {
-        const mine = points.filter((point) => point.i === i);
+        const mine = of(i);
         if (!mine.length) return [];
         return [draw("polyline", { points: mine.map((point) => `${px(point.x)},${px(point.y)}`).join(" ") }),
           ...mine.map((point) => ring(point.x, point.y)), flag(area, mine[0].x, mine[0].y, label(group, i))];
@@ -281,20 +305,25 @@
     series.forEach((one, m) => {
       const places = one.points.map(([at, value, i]) => ({ i, m, value, x: area.x(at), y: area.y(value) }));
       points.push(...places);
-      area.put(curve(one.name, m, places.map((place) => [place.x, place.y]), 0));
+      const made = curve(one.name, m, places.map((place) => [place.x, place.y]), 0);
+      if (places.length) made.append(shape(m, places[0].x, places[0].y, 3.5));
+      area.put(made);
     });
     box.append(key(series.map((one) => one.name)));
+    const of = byClient(points);
     follow(box, {
-      ...area, group, points, order: ranked(group.methods[Math.min(state.method, series.length - 1)].values),
+      ...area, group, points, about: (point) => emphasise(series.length > 1 && point ? series[point.m].name : null), order: ranked(group.methods[Math.min(state.method, series.length - 1)].values),
       says: (point) => `${series[point.m].name} ${shown(point.value)}`,
-      mark: (i) => points.filter((point) => point.i === i).map((point) => ring(point.x, point.y, 4)),
+      mark: (i) => of(i).map((point) => ring(point.x, point.y, 4)),
     });
   };
 
+  /** What all clients have in common is written once. */
+  const spread = (values, group) => (values === undefined || Array.isArray(values) ? values : group.names.map(() => values));
   const across = {
     train: { of: (group) => group.train, log: true, form: "number", name: "training samples" },
     skew: { of: (group) => group.skew, log: false, form: "number", name: "skew" },
-    estimate: { of: (_, method) => method.chosen.leave_one_out_accuracy, log: false, form: "percent", name: "leave-one-out estimate" },
+    estimate: { of: (group, method) => spread(method.chosen.leave_one_out_accuracy, group), log: false, form: "percent", name: "leave-one-out estimate" },
   };
   kinds.scatter = (spec, box) => {
     const group = groups[spec.group];
@@ -424,22 +453,16 @@
     const group = groups[spec.group];
     const method = group.methods[state.method];
     const varied = Object.entries(method.chosen).filter(([name]) => !name.startsWith("leave_one_out"));
-    const different = (values) => new Set(values.filter((value) => value !== null)).size;
-    const same = varied.filter(([, values]) => different(values) === 1);
-    const apart = varied.filter(([, values]) => different(values) > 1);
-    const fixed = same.map(([name, values]) => `${name} ${typeof values.find((v) => v !== null) === "number" ? short(values.find((v) => v !== null)) : values.find((v) => v !== null)}`);
+    const apart = varied.filter(([, values]) => Array.isArray(values));
+    const fixed = varied.filter(([, value]) => !Array.isArray(value)).map(([name, value]) => `${name} ${typeof value === "number" ? short(value) : value}`);
     const words = varied.length ? (fixed.length ? `${method.name}, the same for all: ${fixed.join(", ")}` : method.name) : `${method.name} leaves nothing to its clients to choose; choose another method above.`;
     box.append(html("p", { class: "says" }, words));
-    const panels = html("div", { class: "panels" });
-    box.append(panels);
-    for (const [name, values] of apart) {
-      const panel = html("div", {}, html("b", {}, name));
-      panels.append(panel);
+    panels(box, apart, ([name]) => [html("b", {}, name)], (panel, [name, values]) => {
       const numbers = values.filter((value) => typeof value === "number");
       if (numbers.length < values.filter((value) => value !== null).length) {
         const kinds = Map.groupBy(values, String);
         panel.append(html("p", { class: "soft" }, [...kinds].sort((a, b) => b[1].length - a[1].length).slice(0, 6).map(([kind, all]) => `${kind}: ${all.length} clients`).join(", ")));
-        continue;
+        return;
       }
       const positive = numbers.filter((value) => value > 0);
       const log = numbers.every((value) => value >= 0) && positive.length > 0 && Math.max(...positive) / Math.min(...positive) > 20;
@@ -448,7 +471,7 @@
         label: `${name} that clients of ${method.name} chose, against their training samples`,
       });
       cloud(panel, area, group, group.train, values, (i) => `${name} ${short(values[i])}`, true);
-    }
+    });
   };
   kinds.chosen.focused = true;
 
@@ -486,6 +509,8 @@
     return list;
   }
   function emphasise(name) {
+    if (name === state.emphasised) return;
+    state.emphasised = name;
     main.classList.toggle("one-method", name !== null);
     for (const part of main.querySelectorAll("[data-method]")) part.classList.toggle("on", part.dataset.method === name);
   }
@@ -584,11 +609,8 @@
   };
 
   kinds.reliability = (spec, box) => {
-    const panels = html("div", { class: "panels" });
-    box.append(panels);
-    for (const { name, bins, error } of spec.panels) {
-      const panel = html("div", {}, html("b", {}, name), ` ECE ${error === null ? "\u2013" : error.toFixed(3)}`);
-      panels.append(panel);
+    const about = ({ name, error }) => [html("b", {}, name), html("span", { class: "soft" }, ` ECE ${error === null ? "\u2013" : error.toFixed(3)}`)];
+    panels(box, spec.panels, about, (panel, { name, bins }) => {
       const area = frame(panel, {
         xs: [0, 100], ys: [0, 100], x: { low: 0, high: 100 }, y: { low: 0, high: 100 }, height: 180, left: 42, top: 8, bottom: 34, right: 18,
         xform: "percent", yform: "percent", xlabel: "", ylabel: "", label: `reliability of ${name}: the part that was right against confidence`,
@@ -601,7 +623,7 @@
         dot.append(draw("title", {}, `${n} samples, confidence ${sure} %, right ${right} %`));
         area.put(dot);
       }
-    }
+    });
   };
 
   kinds.heat = (spec, box) => {
@@ -641,21 +663,23 @@
     if (timed.length) return timed.reduce((sum, [, number, named]) => sum + number * units[named], 0);
     return Number(found[0][1].replace("\u2212", "-"));
   }
-  for (const table of document.querySelectorAll("table.sortable")) {
+  function sortable(table) {
     const body = table.tBodies[0];
-    [...table.tHead.rows[0].cells].forEach((head, c) => {
+    const heads = [...table.tHead.rows[0].cells];
+    const order = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
+    heads.forEach((head, c) => {
       const button = html("button", { type: "button" }, head.textContent);
       head.replaceChildren(button);
       button.addEventListener("click", () => {
         const down = head.getAttribute("aria-sort") !== "descending";
-        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+        for (const other of heads) other.removeAttribute("aria-sort");
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
-        const cell = (row) => worth(row.cells[c].firstChild?.textContent ?? "");
-        const order = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
-        body.append(...[...body.rows].sort((a, b) => (down ? -1 : 1) * order(cell(a), cell(b))));
+        const keyed = [...body.rows].map((row) => [worth(row.cells[c].firstChild?.textContent ?? ""), row]);
+        body.append(...keyed.sort(([a], [b]) => (down ? -1 : 1) * order(a, b)).map(([, row]) => row));
       });
     });
   }
+  document.querySelectorAll("table.sortable").forEach(sortable);
   for (const details of document.querySelectorAll("details.all")) {
     details.addEventListener("toggle", () => {
       if (details.querySelector("table")) return;
@@ -668,7 +692,9 @@
         row.addEventListener("click", () => pin(name === state.pinned ? null : name));
         body.append(row);
       });
-      details.append(html("div", { class: "scroll" }, html("table", {}, html("thead", {}, head), body)));
+      const table = html("table", {}, html("thead", {}, head), body);
+      sortable(table);
+      details.append(html("div", { class: "scroll" }, table));
     });
   }
 
@@ -735,11 +761,10 @@
 
   try { const kept = localStorage.getItem("gramfold-theme"); if (kept) document.documentElement.dataset.theme = kept; } catch { /* nothing was kept */ }
   if (first) {
-    const better = (a, b) => (page.error ? a < b : a > b);
-    first.methods.forEach((method, m) => {
-      const best = first.methods[state.method];
-      if (m !== first.alone && method.mean !== null && (state.method === first.alone || best.mean === null || better(method.mean, best.mean))) state.method = m;
-    });
+    const personal = (method, m) => m !== first.alone && !method.shared?.every((value, i) => value === method.values[i]);
+    const worthOf = (method, m) => (method.mean === null ? -Infinity : (page.error ? -1 : 1) * method.mean) - (personal(method, m) ? 0 : 1e9);
+    const worths = first.methods.map(worthOf);
+    state.method = worths.indexOf(Math.max(...worths)); // the best of those that are personal, where there are any
   }
   bar();
   drawAll();
@@ -750,6 +775,9 @@
     clearTimeout(waiting);
     waiting = setTimeout(() => { state.drawn = innerWidth; drawAll(); }, 120);
   });
+  // on paper figures are as wide as the sheet, whatever the window is: they are drawn anew rather than shrunk
+  addEventListener("beforeprint", () => { main.classList.add("paper"); drawAll(); });
+  addEventListener("afterprint", () => { main.classList.remove("paper"); drawAll(); });
   addEventListener("keydown", (event) => { if (event.key === "Escape") { pin(null); say(event, ""); } });
   const asked = /^#client=(.*)$/.exec(location.hash);
   if (asked) pin(find(decodeURIComponent(asked[1])));
