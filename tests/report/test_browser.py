@@ -138,3 +138,24 @@ def test_every_size_shows_something_everywhere(browser, report, tmp_path, size):
         if size == PAPER:
             assert browser.pdf().startswith(b"%PDF")
             browser.paper(False)
+
+
+def test_many_clients_and_methods_stay_light(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    accuracies = rng.uniform(0, 1, (30, 1000)).round(2)
+    method = {
+        "parameters": {}, "rounds": 1, "weighted_accuracy": None, "worst_decile_accuracy": None, "global_accuracy": None,
+        "leave_one_out_accuracy": None, "calibration_error": None, "uplink_bytes": 1, "downlink_bytes": 1,
+        "seconds": {"local": 1.0},
+    }  # fmt: skip
+    methods = [
+        {**method, "name": f"method {m}", "mean_accuracy": row.mean(),
+         "clients": [{"name": f"site {i}", "train": 10 + i, "test": 100, "accuracy": float(v)} for i, v in enumerate(row)]}
+        for m, row in enumerate(accuracies)
+    ]  # fmt: skip
+    about = {"gramfold": "", "seed": 0, "data": {"name": "many"}, "partition": {"clients": 1000, "kind": "iid"}}
+    (tmp_path / "many.html").write_text(render_page({**about, "methods": methods}))
+    assert (tmp_path / "many.html").stat().st_size < 400_000
+    browser.open(tmp_path / "many.html", "#client=site%20700")
+    assert browser.run("document.querySelectorAll('*').length") < 6000
+    assert all(browser.run(MARKED))

@@ -61,7 +61,7 @@ def render_runs(runs: Sequence[Named]) -> str:
     shown = runs_columns(runs)
     together = side_by_side(runs)
     sheet = Sheet(f"{len(runs)} runs", error=shown[5].title == "RMSE")
-    sheet.html(table(_titles(shown), [("", cells(row)) for row in run_cells(runs)], "sortable"), _legend(shown))
+    sheet.html(table(_titles(shown), [("", cells(row)) for row in run_cells(runs)], "sortable runs"), _legend(shown))
     sheet.soft(
         "A run over several seeds is shown by its means, with the standard error after \N{PLUS-MINUS SIGN}. "
         "Runs on other data or other cuts stand beside each other; their differences are not those of methods alone."
@@ -110,7 +110,8 @@ def _about_clients(sheet: Sheet, methods: Sequence[Method], labels: Mapping[str,
     group, figure = sheet.group(clients), clients["figure"]
     unit = "accuracy" if figure == "accuracy" else "error"
     sheet.heading("Every client's final model")
-    sheet.figure("All clients, all methods", _ONE_DOT[figure], WIDE, kind="strips", group=group)
+    hint = f"{_ONE_DOT[figure]} Point at a client to see it in all figures, click to keep it."
+    sheet.figure("All clients, all methods", hint, WIDE, kind="strips", group=group)
     worst = "Clients from the worst served to the best, each method in its own order."
     sheet.figure("Sorted", worst, kind="sorted", group=group)
     sheet.figure(f"{unit.capitalize()} against size", "Training samples, logarithmic.", kind="scatter", x="train", group=group)
