@@ -53,7 +53,7 @@ def paper(name: str) -> str:
         f"### {content['paper']}",
         f"`gramfold bench {name}` on {data}, seeds {seeds}, measured on {' and '.join(machine['devices'])}; {len(content['cells'])} "
         "cells. Where several were measured at a time, their seconds are not those of a free machine; the times that are compared "
-        "below were measured alone. Mean and standard error over seeds; published figures in brackets.",
+        "below were measured in one go. Mean and standard error over seeds; published figures in brackets.",
     ]
     for table in content["tables"]:
         parts += [f"**{table['title']}**", markdown(table["columns"], table["rows"]), table["note"]]

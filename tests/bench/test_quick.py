@@ -1,6 +1,7 @@
 """Smoke runs of the benches, through the command."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +33,7 @@ def test_fedhip(gramfold):
     code, out, err = gramfold("bench", "fedhip", "--quick", "--out", "here")
     assert code == 0
     assert "How far to personalise" in out
+    assert "How far to personalise" in Path("here/report.html").read_text()
     assert "[23/23] rival/ditto/seed 0" in err
     code, out, err = gramfold("bench", "fedhip", "--quick", "--out", "here", "--json")
     assert (code, err) == (0, "")  # nothing is measured twice

@@ -18,6 +18,7 @@ from gramfold.bench.registry import open_bench
 from gramfold.engines.saved import make_folder
 from gramfold.engines.workers import cpu_count
 from gramfold.errors import GramfoldError
+from gramfold.report import render_bench
 from gramfold.wire.record import plain
 
 CELLS, IDENTITY, CONTENT, PAGE = "cells", "options.json", "bench.json", "report.html"
@@ -58,7 +59,7 @@ def run_bench(
         content = contents(bench, options, folder)
         if content["cells"]:
             wire.write_atomically(folder / CONTENT, _json(content), public=True)
-            _write_page(folder, content)
+            wire.write_atomically(folder / PAGE, render_bench(content).encode(), public=True)
     return content
 
 
@@ -160,14 +161,6 @@ def _read(folder: Path, keys: Sequence[str]) -> Found:
 
 def _json(content: Any) -> bytes:
     return json.dumps(content, indent=1, allow_nan=False).encode()
-
-
-def _write_page(folder: Path, content: dict[str, Any]) -> None:
-    from gramfold import report
-
-    render: Callable[[dict[str, Any]], str] | None = getattr(report, "render_bench", None)
-    if render is not None:
-        wire.write_atomically(folder / PAGE, render(content).encode(), public=True)
 
 
 # --- where it ran ---

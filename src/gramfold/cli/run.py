@@ -137,7 +137,7 @@ def run(
         about = f"{content['data']['name']}: {content['partition']['clients']} clients, {content['partition']['kind']}"
         table = comparison_table(content["comparison"], f"{about}, {len(numbers)} seeds from {seed}")
     if as_json:
-        sys.stdout.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(wire.sealed(content), indent=1, allow_nan=False) + "\n")
         return
     console.print(table)
     if seeds is not None:
