@@ -188,6 +188,23 @@ def test_a_learned_model_adds_and_forgets_in_the_features_it_has(rows):
     np.testing.assert_allclose(again.global_head.scores(X), result.global_head.scores(X), atol=1e-6)
 
 
+def test_rows_or_columns_are_judged_by_features_that_curve(rng):
+    """Neither way of making inputs comparable has a linear part: only together do two columns tell the classes apart."""
+    X = rng.standard_normal((500, 5))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    result = gf.run(gf.PACE(), gf.Federation.split(X + 5, y, clients=4, partition="iid", seed=0))
+    assert result.chosen["inputs"] == "standardised columns"
+    assert result.mean_accuracy > 0.75
+
+
+def test_one_wild_cell_does_not_lead_a_table_astray(rng):
+    X = rng.standard_normal((1200, 4))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(1200)
+    X[rng.integers(0, 1200, 12), 2] = 1e3 * rng.standard_normal(12)  # a column that says nothing
+    result = gf.run(gf.PACE(), gf.Federation.split(X, y, clients=3, partition="iid", regression=True, seed=0))
+    assert result.weighted_rmse < 0.3
+
+
 @pytest.mark.parametrize("times", [3.0, 1e6])
 def test_one_client_with_other_units_costs_the_others_little(times):
     """By mistake, or to do harm: an eighth of all samples, every column so many times too large."""

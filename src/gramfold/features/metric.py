@@ -125,6 +125,11 @@ class MetricMap:
         """Centre and scale of every column, where those make inputs comparable."""
         return (self.arrays[CENTRE], self.arrays[SCALE]) if CENTRE in self.arrays else None
 
+    @property
+    def follows_labels(self) -> bool:
+        """Whether it has axes: without any no direction is preferred, and labels have had no say in it."""
+        return any(block.metric.axes.shape[1] for block in self.blocks)
+
     def comparable(self, inputs: Array) -> Array:
         """Rows of one length, or standardised columns."""
         rows = arrays.float64(inputs)

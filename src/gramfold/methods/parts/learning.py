@@ -62,7 +62,12 @@ UNSEEN = 0.35
 SPREADS = {"rows": (0.1,), "columns": (0.1, 0.4, 1.6)}
 """The variances of the pilots' angles that are tried."""
 TRIAL = 0.25
-"""That of the rows' pilot, which has no metric yet."""
+"""That of rows of one length without a metric."""
+CLEARLY = 0.7
+"""Rows of one length must be off by less than this part of what columns are. Rows cannot be wild, which squared errors reward
+more than the heads do that come of them; and where it matters, in embeddings of some length or other, they are off by half."""
+MANY = 5000
+"""Samples from which on rows of one length are better in a linear head's metric than without any."""
 FEW = 256
 """Up to so many columns inputs may be a table, and whether to standardise them is tried."""
 FEW_OUTPUTS = 10
@@ -244,7 +249,7 @@ def combinations(inputs: Array, outputs: int) -> Sequence[np.ndarray]:
 
 def unseen(client: ClientData, map: Map, train: Samples) -> np.ndarray | None:
     """Which of a client's samples the map has not seen, with their labels; None: all."""
-    if not isinstance(map, MetricMap) or not (client.contributed or TOOK_PART in client.memory):
+    if not isinstance(map, MetricMap) or not map.follows_labels or not (client.contributed or TOOK_PART in client.memory):
         return None
     return ~seen(train)
 
@@ -285,7 +290,7 @@ def _after_pilot(total: Moments, learning: Learning) -> "Learning | Map":
     pilot, squares = learning.pilot, float(total.squares.sum())
     sizes = [block.map.dim for block in pilot.blocks]
     best, score = metrics.best_block(total.lower_gram, total.cross, squares, total.weight, pilot.plain.dim, sizes)
-    if learning.rows is not None and learning.rows.score < score:
+    if learning.rows is not None and learning.rows.score < CLEARLY * score:
         return learning.rows.map
     learning = replace(learning, spread=pilot.blocks[best].map.description["map"]["scale"] ** 2, rows=None)
     if not learning.passes:
@@ -311,6 +316,8 @@ def _after_linear(total: Moments, learning: Learning) -> "Learning | Map":
         probes = metrics.spread_probes(gram, n, learning.seed)
         weights = ridge(gram, cross, SHRINKAGE * mean_squared_row(gram, n))[1:]
         metric = metrics.root(weights @ weights.T, learning.dim, probes)
+        if learning.inputs == "both" and n < MANY:
+            learning, metric = replace(learning, spread=TRIAL), metrics.isotropic(probes)
         if learning.inputs == "rows" and learning.passes:
             return _pilot(replace(learning, probes=probes), metric, None)
         found = _learned(learning, metric, None)  # a linear head's metric will do
@@ -323,7 +330,7 @@ def _after_linear(total: Moments, learning: Learning) -> "Learning | Map":
     measured = arrays.like(learning.columns.centre, full), arrays.like(learning.columns.scale, full)
     probes = metrics.spread_probes(full[take][:, take], n, learning.seed)
     # what matters may do so along a curve: a linear head would not know
-    return _pilot(replace(learning, probes=probes, rows=rows), metrics.isotropic(probes), measured)
+    return _pilot(replace(learning, probes=probes, rows=rows, spread=0.0), metrics.isotropic(probes), measured)
 
 
 def _pilot(learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> Learning:

@@ -261,7 +261,7 @@ def _weights_prior(classes: int, map: Map | None = None) -> tuple[np.ndarray, np
     the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1). A step r in
     the probability of one of two classes is -r in the other's, and 4 r in the log-odds at even odds: 2 r on either side.
     """
-    cosine = (COSINE_LEARNED if isinstance(map, MetricMap) else COSINE) * math.sqrt(classes)
+    cosine = (COSINE_LEARNED if isinstance(map, MetricMap) and map.follows_labels else COSINE) * math.sqrt(classes)
     likelihood = 1.0 / max(classes - 1, 1)
     refinement = REFINEMENT_WEIGHT if classes > 2 else 2.0
     spread = np.array([cosine / 2, max(likelihood / 2, 0.3), REFINEMENT_WEIGHT])

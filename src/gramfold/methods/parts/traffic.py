@@ -80,9 +80,12 @@ def messages(task: Task, width: int, plan: Plan | None, regime: str | None) -> i
     total += 24 * outputs**2  # the discriminant
     if plan is None:
         return total
-    counted = 4 * inputs * (COARSE + 2 * FINE) if inputs <= COMPARED else 0
-    linear = 1 + inputs * (2 if inputs <= COMPARED else 1)
+    columns = plan.inputs == "columns" or (plan.inputs is None and inputs <= COMPARED)
+    both = columns and plan.inputs is None
+    counted = 4 * inputs * (COARSE + 2 * FINE) if columns else 0
+    linear = 1 + (2 if both else 1) * inputs + (plan.dim // 6 if both else 0)  # with the rows' pilot
     pilot = 1 + inputs + plan.dim // 2
     axes = 8 * inputs * min(inputs, outputs if not plan.passes else inputs)
     once = moments(pilot, outputs) + 8 * pilot * outputs + moments(inputs, 1) + axes
-    return total + counted + moments(linear, outputs) + axes + plan.passes * once
+    judged = moments(pilot, outputs) if columns and not plan.passes else 0
+    return total + counted + moments(linear, outputs) + axes + judged + both * 8 * inputs * outputs + plan.passes * once
