@@ -86,6 +86,21 @@ def test_side_by_side_each_cell_is_measured_once_after_what_it_needs(tmp_path, m
     assert seen.index("sum") > max(seen.index(f"square/seed {seed}") for seed in (1, 2))
 
 
+def test_side_by_side_a_cell_that_fails_stops_only_those_that_need_it(tmp_path, monkeypatch):
+    class Broken(Sums):
+        def cells(self, options):
+            broken = Cell("square/seed 1", lambda: dict[str, int]()["nothing"])
+            return [broken if cell.key == broken.key else cell for cell in super().cells(options)]
+
+    bench = Broken()
+    monkeypatch.setattr(running, "ProcessPoolExecutor", lambda jobs, context: ThreadPoolExecutor(jobs))
+    monkeypatch.setattr(running, "open_bench", lambda name: bench)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    with pytest.raises(GramfoldError, match="1 cells failed, such as square/seed 1: 'nothing'"):
+        run_bench(bench, bench.options({}, range(4)), tmp_path, jobs=2)
+    assert bench.asked == [0, 2, 3]
+
+
 def test_only_some_cells_and_no_time(tmp_path):
     bench = Squares()
     options = bench.options({}, range(4))

@@ -113,23 +113,28 @@ def _side_by_side(
     progress: Progress | None,
     jobs: int,
 ) -> None:
-    """A cell begins when another ends, so that time that runs out leaves as few as possible begun."""
-    waiting, running, done = list(cells), dict[Future[float], str](), 0
+    """A cell begins when another ends, so that time that runs out leaves as few as possible begun. One that fails stops only
+    those that need it, and is named at the end."""
+    waiting, running, done, failed = list(cells), dict[Future[float], str](), 0, dict[str, BaseException]()
     threads = str(max(1, cpu_count() // jobs))
     os.environ |= {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
         while waiting or running:
             if ends is not None and time.monotonic() >= ends:
                 waiting.clear()
+            waiting = [cell for cell in waiting if not failed.keys() & set(cell.needs)]
             for cell in [cell for cell in waiting if all(_path(folder, key).exists() for key in cell.needs)]:
                 if len(running) < jobs:
                     waiting.remove(cell)
                     running[pool.submit(_measure_elsewhere, bench.name, options, folder, cell.key)] = cell.key
             for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
                 key, done = running.pop(future), done + 1
-                seconds = future.result()
-                if progress is not None:
-                    progress(done, len(cells), key, seconds)
+                if (error := future.exception()) is not None:
+                    failed[key] = error
+                elif progress is not None:
+                    progress(done, len(cells), key, future.result())
+    for key, error in failed.items():
+        raise GramfoldError(f"{len(failed)} cells failed, such as {key}: {error}") from error
 
 
 # --- the folder ---

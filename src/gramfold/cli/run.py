@@ -118,10 +118,10 @@ def run(
                     if heads is not None:
                         _save_heads(heads / method.name if seeds is None else heads / method.name / f"seed-{number}", outcome)
                     results.append(replace(outcome, heads={}))
-            # what a network or a protection would hide stays hidden here too
+            # what a network or a protection would hide is not shown here either
             hidden = engine != "inprocess" or secure or dp_eps is not None
-            known = {} if hidden else {"labels": federation.label_counts()}
-            pages.append(page(results, seed=number, engine=engine, device=device, **federation.description, **known))
+            labels = None if hidden else federation.label_counts()
+            pages.append(page(results, seed=number, engine=engine, device=device, **federation.description, labels=labels))
     content = pages[0]
     for name in TABLES:
         (out / name).unlink(missing_ok=True)  # of an earlier run
