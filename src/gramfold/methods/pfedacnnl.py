@@ -3,7 +3,7 @@
     client   counts of its classes, and the mean of each            where the groups are not given as one
     server   groups of clients; for every group g a network, as in FedACnnL from the sums over that group: W_l^(g)
     client   for l = 1 .. L, on inputs that its own layers made:
-               W_l = (Gram_k + lam I)^-1 (B_k Q_l + lam W_l^(g))      its own data, shrunk towards its group's layer
+               W_l = (Gram_k + lam I)^-1 (B_k + lam W_l^(g))          its own data, shrunk towards its group's layer
 
 Random filters are the group's. A client finds its group by itself, by the nearest centre; so can one that joins late.
 """
