@@ -116,7 +116,8 @@ REFUSALS = [
     ({"model": "transformer"}, "linear, mlp:WIDTH"),
     ({"model": "mlp:none"}, "cannot read model"),
     ({"model": "cnn:8"}, "for images, but this data holds features"),
-    ({"model": "resnet18"}, "heart-pfl"),
+    ({"model": "resnet18"}, "for images, but this data holds features"),
+    ({"pretrained": "weights.safetensors"}, "for residual networks"),
     ({"rounds": 1}, "more than one"),
 ]
 
@@ -149,3 +150,22 @@ def test_everything_that_passes_between_clients_and_server_survives_the_wire(kin
     expected = gf.run(method, federation)
     for client in clients:
         assert distance(method.personalize(client, broadcast), expected.heads[client.name]) < FLOAT32
+
+
+RESIDUAL = [kind for kind in ON_FEATURES if kind.normalizes]
+
+
+@pytest.mark.parametrize("kind", RESIDUAL)
+def test_rivals_train_the_residual_network_that_heart_pfl_trains(kind, pictures):
+    more = {"model": "resnet:4x1", "freeze": True, "adapters": True, "epochs": 1, "lr": 0.01, "rounds": 0 if kind is gf.LocalSGD else 2}
+    together, alone = (gf.run(quick(kind, batched=batched, **more), pictures) for batched in (True, False))
+    for name in together.heads:
+        assert not any("conv" in part for part in together.heads[name].state), "frozen weights do not travel"
+        for key, tensor in alone.heads[name].state.items():
+            np.testing.assert_allclose(together.heads[name].state[key], tensor, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ON_FEATURES if not kind.normalizes])
+def test_methods_that_cannot_train_running_statistics_refuse_a_residual_network(kind, pictures):
+    with pytest.raises(gf.GramfoldError, match="normalises by batch; use cnn"):
+        gf.run(quick(kind, model="resnet:4x1"), pictures)
