@@ -278,3 +278,22 @@ def test_saving_removes_the_heads_of_the_run_saved_there_and_nothing_else(federa
     gf.run(gf.AFL(), fewer).save(tmp_path)
     assert theirs.read_bytes() == b"not ours"
     assert len(list(theirs.parent.glob("*.safetensors"))) == 4
+
+
+def test_everywhere_is_each_head_on_the_test_samples_of_all_clients(federation):
+    result = gf.run(gf.FedHiP(alpha=100.0), federation)
+    found = result.everywhere(federation)
+    assert list(found) == list(result.heads)
+    X, y = (np.concatenate([getattr(client.test(), part) for client in federation]) for part in ("inputs", "targets"))
+    for name, head in result.heads.items():
+        assert found[name] == pytest.approx((head.predict(X) == np.array(federation.task.labels)[y]).mean(), abs=1e-12)
+    # one shared head is the same everywhere
+    shared = gf.run(gf.AFL(), federation)
+    assert set(shared.everywhere(federation).values()) == {shared.global_accuracy}
+
+
+def test_everywhere_is_an_rmse_for_regression(rng):
+    X = rng.standard_normal((80, 3))
+    federation = gf.Federation.split(X, X @ [1.0, 2.0, 3.0], clients=4, partition="iid", regression=True)
+    result = gf.run(gf.AFL(), federation)
+    assert list(result.everywhere(federation).values()) == pytest.approx([result.global_rmse] * 4)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import gramfold
+from gramfold.cli.bench import bench
 from gramfold.cli.export import export
 from gramfold.cli.extract import extract
 from gramfold.cli.flower import flower
@@ -38,6 +39,7 @@ app.command()(export)
 app.command()(serve)
 app.command()(methods)
 app.command()(report)
+app.command()(bench)
 app.add_typer(flower, name="flower")
 
 

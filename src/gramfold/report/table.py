@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from gramfold.report import papers
 from gramfold.report.columns import columns
 from gramfold.report.runs import Named, run_cells, runs_columns
+from gramfold.report.text import MISSING
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,6 +43,25 @@ def comparison_table(comparison: Mapping[str, Any], title: str) -> "Table":
 def runs_table(runs: Sequence[Named]) -> "Table":
     """A rich table of several runs, one row per run and method."""
     return _table(f"{len(runs)} runs", [column.title for column in runs_columns(runs)], run_cells(runs))
+
+
+def bench_table(table: Mapping[str, Any]) -> "Table":
+    """A rich table of a bench: mean and standard error, and published figures in brackets."""
+    made = _table(table["title"], table["columns"], [[str(row[0]), *map(bench_cell, row[1:])] for row in table["rows"]])
+    made.columns[0].justify = "left"
+    return made
+
+
+def bench_cell(cell: Any) -> str:
+    """
+    >>> bench_cell({"mean": 83.12, "error": 0.21, "published": 80.72}), bench_cell(7.0), bench_cell(None) == MISSING
+    ('83.1 ±0.2 (80.72)', '7.0', True)
+    """
+    if not isinstance(cell, Mapping):
+        return MISSING if cell is None else cell if isinstance(cell, str) else f"{cell:.1f}"
+    error = "" if cell.get("error") is None else f" \N{PLUS-MINUS SIGN}{cell['error']:.1f}"
+    published = "" if cell.get("published") is None else f" ({cell['published']})"
+    return f"{bench_cell(cell['mean'])}{error}{published}"
 
 
 def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> "Table":

@@ -1,0 +1,66 @@
+"""Smoke runs of the benches, through the command."""
+
+import json
+
+import pytest
+
+from gramfold.bench import published
+
+pytest.importorskip("torch")
+
+
+def test_apfl(gramfold):
+    code, out, _ = gramfold("bench", "apfl", "--quick", "--json", "--set", 'rivals=["fedavg", "fedavg-ft", "ditto"]')
+    assert code == 0
+    content = json.loads(out)
+    titles = [table["title"] for table in content["tables"]]
+    assert titles[:3] == ["Accuracy, 5 clients", "Accuracy of the worst tenth of the clients, 5 clients",
+                          "Primary against dual stream"]  # fmt: skip
+    assert {"APFL as published by lam", "Time that APFL saves", "Traffic that APFL saves"} <= set(titles)
+    accuracy = {row[0]: row[1]["mean"] for row in content["tables"][0]["rows"]}
+    assert accuracy["apfl as published"] > 80
+    assert set(accuracy) == {"fedavg", "fedavg-ft", "ditto", "local", "afl", "fedhip", "apfl as published", "apfl", "pace"}
+    heat = next(plot for plot in content["plots"] if plot["kind"] == "heat")
+    assert heat["columns"] == ["relu", "tanh"]
+    assert all(value > 50 for row in heat["values"] for value in row)
+    # without the refinement's weight, the dual stream is the primary one
+    streams = content["cells"]["sensitivity/lam/0"]
+    assert streams["mean_accuracy"] == pytest.approx(streams["primary_accuracy"], abs=1e-12)
+
+
+def test_fedhip(gramfold):
+    code, out, err = gramfold("bench", "fedhip", "--quick", "--out", "here")
+    assert code == 0
+    assert "How far to personalise" in out
+    assert "[23/23] rival/ditto/seed 0" in err
+    code, out, err = gramfold("bench", "fedhip", "--quick", "--out", "here", "--json")
+    assert (code, err) == (0, "")  # nothing is measured twice
+    content = json.loads(out)
+    cells = content["cells"]
+    both = "mean_accuracy", "everywhere_accuracy"
+    for figure in both:  # alpha 0 is AFL
+        assert cells["alpha/0.0/seed 0"][figure] == pytest.approx(cells["alpha/afl/seed 0"][figure], abs=0.01)
+    assert cells["alpha/100000.0/seed 0"]["everywhere_accuracy"] < cells["alpha/0.0/seed 0"]["everywhere_accuracy"] - 0.1
+    assert [table["title"] for table in content["tables"]] == [
+        "How far to personalise", "Gradient methods, at home and everywhere", "Clients that come late",
+        "Labels that nobody shares", "Weaker features", "What FedHiP saves",
+    ]  # fmt: skip
+
+
+def test_mistakes_are_one_line(gramfold):
+    for arguments, message in (
+        (["apfl"], "error: give the data: --data FILE.npz"),
+        (["nothing"], "error: no bench is called 'nothing'"),
+        (["apfl", "--set", "rounds"], "error: cannot read --set 'rounds'"),
+        (["apfl", "--quick", "--data", "a.npz"], "error: no such data file: a.npz"),
+        (["apfl", "--data", "a.npz", "--data", "b.npz"], "error: --data is given twice"),
+    ):
+        code, _, err = gramfold("bench", *arguments)
+        assert (code, err.count("\n")) == (2, 1)
+        assert err.startswith(message)
+
+
+def test_published_figures_are_where_they_belong():
+    assert all(len(row) == len(published.APFL_CELLS) for row in published.APFL_TABLE.values())
+    assert published.apfl("apfl", 100, 1.0) == 58.38
+    assert published.apfl("apfl", 20, 1.0) is None
