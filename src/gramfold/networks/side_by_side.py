@@ -5,7 +5,7 @@ normalisation, adapters (1x1 convolutions) and a head, which are products of sta
 first: K x B x height x width x channels. `torch.func.vmap` computes the same by way of grouped convolutions, many times slower.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -77,13 +77,15 @@ class SideBySide:
         kept = 1 - DROPOUT if self._noise is not None else 1.0
         mix = self._weights[f"{name}.mix.weight"].flatten(2).mT / kept
         # image by image: one product over all of a client's pixels is a long sum that a GPU does not split
-        return x + (z.flatten(2, 3) @ mix[:, None]).view(x.shape)
+        mixed: Tensor = z.flatten(2, 3) @ mix[:, None]
+        return x + mixed.view(x.shape)
 
     def _norm(self, name: str, x: Tensor) -> Tensor:
         weight, bias, mean, variance = (
             self._weights[f"{name}.{key}"] for key in ("weight", "bias", "running_mean", "running_var")
         )
-        out, found, spread = _Normalized.apply(x, weight, bias, mean, variance, self._share, self._live, self._alone)
+        apply: Callable[..., tuple[Tensor, Tensor, Tensor]] = _Normalized.apply
+        out, found, spread = apply(x, weight, bias, mean, variance, self._share, self._live, self._alone)
         self._seen[name] = found, spread * self._correction(x.shape[2] * x.shape[3])
         return out
 
@@ -98,7 +100,8 @@ class SideBySide:
 class _Normalized(Function):
     """Batch normalisation of each client's samples by their own weighted mean and variance; a batch of one by the running ones.
 
-    Beside the outputs it returns the mean and variance used. Its gradient is written out because autograd's takes three times as many passes over the images.
+    Beside the outputs it returns the mean and variance used. Its gradient is written out because autograd's takes three times as
+    many passes over the images.
     """
 
     @staticmethod
@@ -141,4 +144,4 @@ def _wide(per_client: Tensor) -> Tensor:
 def _over_images(function: Any, x: Tensor) -> Tensor:
     """A function of n x channels x height x width, on all clients' images; no memory is moved."""
     out: Tensor = function(x.flatten(0, 1).movedim(-1, 1))
-    return out.movedim(1, -1).unflatten(0, x.shape[:2])
+    return out.movedim(1, -1).view(*x.shape[:2], *out.shape[-2:], out.shape[1])

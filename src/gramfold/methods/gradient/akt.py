@@ -39,7 +39,9 @@ class Distillation:
 
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS or self.adversary not in ADVERSARIES:
-            raise GramfoldError(f"AKT's direction is one of {', '.join(DIRECTIONS)}, its adversary one of {', '.join(ADVERSARIES)}")
+            raise GramfoldError(
+                f"AKT's direction is one of {', '.join(DIRECTIONS)}, its adversary one of {', '.join(ADVERSARIES)}"
+            )
         if min(self.steps, self.batch) < 1 or self.temperature <= 0:
             raise GramfoldError("AKT's steps and batch must be at least 1, its temperature above 0")
 
@@ -65,10 +67,15 @@ def adversarial(loss: Callable[[Tensor], Tensor], images: Tensor, start: Tensor)
     return moved
 
 
+def images_in(images: Tensor) -> list[Tensor]:
+    """In parts that go through a network at a time."""
+    return [images[i : i + BATCH] for i in range(0, len(images), BATCH)]
+
+
 @torch.no_grad()
 def answers(net: Network, states: Sequence[State], images: Tensor) -> Tensor:
     """The mean logits of several models."""
-    parts = [torch.stack([net(state, part) for state in states]).mean(0) for part in images.split(BATCH)]
+    parts = [torch.stack([net(state, part) for state in states]).mean(0) for part in images_in(images)]
     return torch.cat(parts)
 
 

@@ -155,7 +155,9 @@ class Gradient(Batched, Tunable):
         shape = task.shape or (task.inputs,)
         if not spec.startswith("resnet"):
             if self.pretrained or self.freeze or self.adapters:
-                raise GramfoldError(f"pretrained, freeze and adapters are for residual networks, not {spec!r}; use resnet:WIDTHxBLOCKS")
+                raise GramfoldError(
+                    f"pretrained, freeze and adapters are for residual networks, not {spec!r}; use resnet:WIDTHxBLOCKS"
+                )
             return networks.describe(spec, shape, task.outputs, task.seed)
         if not self.normalizes:
             raise GramfoldError(f"{self.name} does not take {spec!r}, which normalises by batch; use cnn:WIDTH")

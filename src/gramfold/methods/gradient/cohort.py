@@ -62,12 +62,11 @@ class Cohort:
     def __len__(self) -> int:
         return len(self.clients)
 
-    def repeated(self, times: int) -> "Cohort":
-        """The same clients, each so many times in a row, to train several models of each."""
+    def pick(self, which: Sequence[int]) -> "Cohort":
+        """Some of the clients, in the same order; one that is named several times has several models to train."""
         other = copy.copy(self)
-        other.clients = [client for client in self.clients for _ in range(times)]
-        other.sizes = [size for size in self.sizes for _ in range(times)]
-        other.starts = np.repeat(self.starts, times)
+        other.clients, other.sizes = [self.clients[k] for k in which], [self.sizes[k] for k in which]
+        other.starts = self.starts[list(which)]
         return other
 
     def generator(self, client: ClientData, what: str) -> np.random.Generator:
@@ -150,9 +149,13 @@ class Cohort:
 
     # --- training ---
 
+    def _stacked(self, objective: Objective) -> bool:
+        """Whether all clients go through the network in one pass as they are, without vmap."""
+        return len(self) > 1 and self.net.stackable and getattr(objective, "stacks", False)
+
     def gradient(self, objective: Objective, state: State, extras: Extras, batch: Batch) -> tuple[State, Tensor, Extras]:
         """Every client's gradient and loss, and the extras that change."""
-        if len(self) > 1 and self.net.stackable and getattr(objective, "stacks", False):
+        if self._stacked(objective):
             leaves = {name: tensor.detach().requires_grad_() for name, tensor in state.items()}
             losses, changed = objective(leaves, extras, batch)
             found = torch.autograd.grad(losses.sum(), list(leaves.values()))
@@ -190,8 +193,8 @@ class Cohort:
         """The weights after so many epochs of gradient steps, every client on its own samples. `state` is written to; running
         statistics in it change with each batch.
 
-        `pull`, if given, is (strength, anchor): strength/2 ||state - anchor||^2 is added to the objective, of all clients or of each
-        with its own strength. `project`, if given, is applied in place to what a step has changed. `purpose` names the random
+        `pull`, if given, is (strength, anchor): strength/2 ||state - anchor||^2 is added to the objective, of all clients or of
+        each with its own strength. `project`, if given, is applied in place to what a step has changed. `purpose` names random
         numbers; several take turns among the clients.
         """
         statistics = {name: tensor for name, tensor in state.items() if name in self.net.statistics}
@@ -220,7 +223,7 @@ class Cohort:
                     project(tensor)
             now.add_(1)
 
-        recorded = Recorded(step, on_gpu=self.device.type == "cuda" and len(self) > 1)
+        recorded = Recorded(step, on_gpu=self.device.type == "cuda" and self._stacked(objective))
         for m, steps in itertools.groupby(schedule.active):
             repeats = len(list(steps))
             take = recorded.run(m, repeats)

@@ -41,6 +41,10 @@ class Ditto(FedAvg):
 
     def final(self, cohort: "Cohort", broadcast: Model) -> State:
         """The personal models; clients never sampled train theirs from the last shared one."""
-        if cohort.knows("personal").all():
-            return cohort.recall("personal", cohort.spread(cohort.shared))
-        return cohort.recall("personal", self._trained(cohort, self._personal(cohort))[0])
+        kept = cohort.recall("personal", cohort.spread(cohort.shared))
+        if new := [k for k, known in enumerate(cohort.knows("personal")) if not known]:
+            rest = cohort.pick(new)
+            (made,) = self._trained(rest, self._personal(rest))
+            for name, tensor in kept.items():
+                tensor[new] = made[name]
+        return kept

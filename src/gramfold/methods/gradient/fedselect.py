@@ -42,7 +42,10 @@ class FedSelect(Gradient):
         trained = self.train(cohort, start)
         uploads = []
         for k, n in enumerate(cohort.sizes):
-            shares = {name: (~mask[name][k]).to(t.dtype) * n if name in mask else t[k].new_full(t[k].shape, n) for name, t in trained.items()}
+            shares = {
+                name: (~mask[name][k]).to(t.dtype) * n if name in mask else t[k].new_full(t[k].shape, n)
+                for name, t in trained.items()
+            }
             sums = {name: trained[name][k] * shares[name] for name in trained}
             uploads.append(NamedSums({**named(sums), **{WEIGHT + name: share for name, share in shares.items()}}))
         if (broadcast.round + 1) % self.every == 0:

@@ -43,10 +43,11 @@ class HeartPFL(Gradient):
     `hda`: its weight. `hda_side`: whose features are drawn to the personal prototypes, those of the "personal" model or of the
     "shared" one in training. `hda_split`: how many stages are aligned by direction, the others by value.
 
-    AKT needs `proxy`, an .npz file of images at the server, of whatever classes, and runs for the first `akt_rounds`. What it keeps is
-    what validates best on `validation`, another such file, of the federation's classes; if that is not given, on every other
-    proxy image: by labels if they are the federation's, by nearness to the clients' models if not. `akt_steps` of `akt_batch` images;
-    `akt_temperature`, `akt_direction` of the divergence (symmetric, forward, reverse), `akt_adversary` (student, own, none).
+    AKT needs `proxy`, an .npz file of images at the server, of whatever classes, and runs for the first `akt_rounds`. What it
+    keeps is what validates best on `validation`, another such file, of the federation's classes; if that is not given, on every
+    other proxy image: by labels if they are the federation's, by nearness to the clients' models if not. `akt_steps` of
+    `akt_batch` images; `akt_temperature`, `akt_direction` of the divergence (symmetric, forward, reverse), `akt_adversary`
+    (student, own, none).
     """
 
     name: ClassVar[str] = "heart-pfl"
@@ -90,7 +91,10 @@ class HeartPFL(Gradient):
         start = cohort.recall("personal", cohort.spread(cohort.shared))
         prototypes = self.prototypes(cohort, start) if self.hda else {}
         sizes = self._hda_size(cohort, start, prototypes)
-        sides = [self._side(cohort, "personal", start, prototypes), self._side(cohort, "shared", cohort.spread(cohort.shared), prototypes)]
+        sides = [
+            self._side(cohort, "personal", start, prototypes),
+            self._side(cohort, "shared", cohort.spread(cohort.shared), prototypes),
+        ]
         personal, trained = self._trained(cohort, *sides)
         cohort.remember("personal", personal)
         if not self._distils(broadcast):
@@ -109,15 +113,14 @@ class HeartPFL(Gradient):
 
     def final(self, cohort: "Cohort", broadcast: Model) -> State:
         """The personal models; clients never sampled train theirs from the last shared one."""
-        import torch
-
-        known = cohort.knows("personal").to(cohort.device)
         kept = cohort.recall("personal", cohort.spread(cohort.shared))
-        if known.all():
-            return kept
-        start = {name: tensor.clone() for name, tensor in kept.items()}
-        (made,) = self._trained(cohort, self._side(cohort, "personal", start, self.prototypes(cohort, start) if self.hda else {}))
-        return {name: torch.where(known.reshape(-1, *[1] * (t.ndim - 1)), t, made[name]) for name, t in kept.items()}
+        if new := [k for k, known in enumerate(cohort.knows("personal")) if not known]:
+            rest = cohort.pick(new)
+            start = rest.spread(cohort.shared)
+            (made,) = self._trained(rest, self._side(rest, "personal", start, self.prototypes(rest, start) if self.hda else {}))
+            for name, tensor in kept.items():
+                tensor[new] = made[name]
+        return kept
 
     def _side(self, cohort: "Cohort", which: str, start: State, prototypes: "dict[str, Tensor]") -> Side:
         import torch
@@ -226,15 +229,13 @@ class HeartPFL(Gradient):
         self, net: "Network", clients: Sequence[State], labels: tuple[int | str, ...], device: str
     ) -> "tuple[Tensor, Callable[[State], float]]":
         """What AKT learns from, and how it validates."""
-        import torch
-
         from gramfold.methods.gradient.akt import answers
 
-        images, codes = (None if part is None else torch.as_tensor(part, device=device) for part in _images(str(self.proxy), labels))
+        images, codes = _images(str(self.proxy), labels, device)
         if self.validation is not None:
-            held, known = (None if part is None else torch.as_tensor(part, device=device) for part in _images(self.validation, labels))
+            held, known = _images(self.validation, labels, device)
             if known is None:
-                raise GramfoldError(f"{self.validation} holds other classes than the federation's; AKT validates on images of those")
+                raise GramfoldError(f"{self.validation} holds other classes than the federation's; AKT validates on those")
         else:  # the file may be sorted by class: distil on every other image, validate on the rest
             held, known, images = images[1::2], None if codes is None else codes[1::2], images[::2]
         if known is None:
@@ -243,9 +244,16 @@ class HeartPFL(Gradient):
         return images, lambda state: float((answers(net, [state], held).argmax(1) == known).float().mean())
 
 
-@functools.lru_cache(maxsize=4)
-def _images(path: str, labels: tuple[int | str, ...]) -> tuple[np.ndarray, np.ndarray | None]:
+def _images(path: str, labels: tuple[int | str, ...], device: str) -> "tuple[Tensor, Tensor | None]":
     """The server's images, and their class codes if all of them are of the federation's classes."""
+    import torch
+
+    images, codes = _read(path, labels)
+    return torch.as_tensor(images, device=device), None if codes is None else torch.as_tensor(codes, device=device)
+
+
+@functools.lru_cache(maxsize=4)
+def _read(path: str, labels: tuple[int | str, ...]) -> tuple[np.ndarray, np.ndarray | None]:
     data: Dataset = load_npz(path)
     if data.inputs.ndim != 4 or data.inputs.dtype != np.uint8:
         raise GramfoldError(f"{path} does not contain byte images; AKT needs `images` (n x H x W x 3, uint8)")

@@ -28,7 +28,7 @@ class Optimizer:
             slots["step"] = {"": next(iter(state.values())).new_zeros(len(next(iter(state.values()))))}
         return slots
 
-    def step(self, state: Tensors, grads: Tensors, slots: dict[str, Tensors], lr: float) -> None:
+    def step(self, state: Tensors, grads: Tensors, slots: dict[str, Tensors], lr: Array) -> None:
         """Change `state` and `slots` in place. SGD takes all tensors at once: on a GPU each would be a launch of its own."""
         if self.kind == "adam":
             self._adam(state, grads, slots, lr)
@@ -38,7 +38,7 @@ class Optimizer:
         names, weights = list(state), list(state.values())
         steps = [grads[name] for name in names]
         if self.weight_decay:
-            steps = torch._foreach_add(steps, weights, alpha=self.weight_decay)
+            steps = list(torch._foreach_add(steps, weights, alpha=self.weight_decay))
         if self.momentum:
             velocity = [slots["velocity"][name] for name in names]
             torch._foreach_mul_(velocity, self.momentum)
@@ -46,7 +46,7 @@ class Optimizer:
             steps = velocity
         torch._foreach_sub_(weights, steps, alpha=lr)
 
-    def _adam(self, state: Tensors, grads: Tensors, slots: dict[str, Tensors], lr: float) -> None:
+    def _adam(self, state: Tensors, grads: Tensors, slots: dict[str, Tensors], lr: Array) -> None:
         """Kingma and Ba 2015, with its usual decay rates 0.9 and 0.999."""
         slots["step"][""] += 1
         for name, tensor in state.items():

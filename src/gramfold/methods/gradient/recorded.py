@@ -5,13 +5,15 @@ graph records them the second time a step of some number of clients is taken and
 and writes must therefore stay where it is in memory.
 """
 
+import threading
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
 MIN_REPEATS = 8
 """Fewer steps than this are not worth recording."""
+_memory = threading.local()
+"""The last graph recorded in a thread: as long as one is there, the next takes over its working memory."""
 
 
 class Recorded:
@@ -20,7 +22,6 @@ class Recorded:
     def __init__(self, step: Callable[[int], None], on_gpu: bool) -> None:
         self._step, self._on_gpu = step, on_gpu
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
-        self._pool: Any = None
 
     def run(self, m: int, repeats: int) -> Callable[[], None]:
         """What takes one step; the first call for an m that repeats often enough takes it slowly, and so warms up."""
@@ -38,10 +39,10 @@ class Recorded:
                 self._step(m)
                 return
             if m not in self._graphs:
-                graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+                graph, last = torch.cuda.CUDAGraph(), getattr(_memory, "last", None)
+                with torch.cuda.graph(graph, pool=last and last.pool(), capture_error_mode="thread_local"):
                     self._step(m)
-                self._graphs[m], self._pool = graph, graph.pool()
+                self._graphs[m] = _memory.last = graph
             self._graphs[m].replay()
 
         return replay

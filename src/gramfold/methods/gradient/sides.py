@@ -1,7 +1,7 @@
 """Clients that train more than one model in a round, each on its own: a personal one, and one to send.
 
-The trainings do not touch one another. Where clients are computed side by side, so are their models: half as many steps follow one
-upon the other, and that is what takes the time.
+The trainings do not touch one another. Where clients are computed side by side, so are their models: half as many steps follow
+one upon the other, and that is what takes the time.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def descended(
             return {name: interleaved([part[name] for part in parts]) for name in parts[0]}
         return torch.stack(list(parts), 1).flatten(0, 1)
 
-    together = cohort.repeated(len(sides))
+    together = cohort.pick([k for k in range(len(cohort)) for _ in sides])
     strengths = torch.tensor([side.pull for side in sides], device=cohort.device).repeat(len(cohort))
     state = together.descend(
         objective, interleaved([side.start for side in sides]), interleaved([side.extras for side in sides]),
