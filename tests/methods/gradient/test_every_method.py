@@ -157,14 +157,11 @@ RESIDUAL = [kind for kind in ON_FEATURES if kind.normalizes]
 
 @pytest.mark.parametrize("kind", RESIDUAL)
 def test_rivals_train_the_residual_network_that_heart_pfl_trains(kind, pictures):
-    more = {
-        "model": "resnet:4x1",
-        "freeze": True,
-        "adapters": True,
-        "epochs": 1,
-        "lr": 0.01,
-        "rounds": 0 if kind is gf.LocalSGD else 2,
-    }
+    # few epochs: a network that normalises batches of two or three soon makes much of float32's rounding
+    more = {"model": "resnet:4x1", "freeze": True, "adapters": True, "epochs": 1, "lr": 0.01}
+    more["rounds"] = 0 if kind is gf.LocalSGD else 2
+    if hasattr(kind, "finetune_epochs"):
+        more["finetune_epochs"] = 1
     together, alone = (gf.run(quick(kind, batched=batched, **more), pictures) for batched in (True, False))
     for name in together.heads:
         assert distance(together.heads[name], alone.heads[name]) < 1e-3
