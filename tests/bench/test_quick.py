@@ -1,6 +1,7 @@
 """Smoke runs of the benches, through the command."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +33,7 @@ def test_fedhip(gramfold):
     code, out, err = gramfold("bench", "fedhip", "--quick", "--out", "here")
     assert code == 0
     assert "How far to personalise" in out
+    assert "How far to personalise" in Path("here/report.html").read_text()
     assert "[23/23] rival/ditto/seed 0" in err
     code, out, err = gramfold("bench", "fedhip", "--quick", "--out", "here", "--json")
     assert (code, err) == (0, "")  # nothing is measured twice
@@ -63,6 +65,17 @@ def test_heart_pfl(gramfold):
     assert content["cells"]["heart-pfl -HDA -AKT/seed 0"]["hda_gradient"] is None
     frozen = {row[0]: row[1]["mean"] for row in content["tables"][2]["rows"]}
     assert frozen["pace"] > frozen["afl"]
+
+
+def test_leaderboard(gramfold):
+    code, out, _ = gramfold("bench", "leaderboard", "--quick", "--json")
+    assert code == 0
+    first, *_, table = json.loads(out)["tables"]
+    assert (first["title"], table["title"]) == ("digits: 20 clients, dirichlet:0.1", "breast cancer: 8 clients, dirichlet:1")
+    assert {row[0] for row in table["rows"]} == {"local", "afl", "pace", "fedavg"}
+    means = [row[1]["mean"] for row in first["rows"]]
+    assert means == sorted(means, reverse=True)
+    assert first["rows"][0][0] == "pace"
 
 
 def test_mistakes_are_one_line(gramfold):

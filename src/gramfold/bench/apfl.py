@@ -57,17 +57,17 @@ class ApflBench(Bench):
 
     def _table_cells(self, options: Options, methods: Sequence[str], seeds: Sequence[int]) -> Iterator[Cell]:
         for seed in seeds:
-            for method in methods:
-                for clients in options["clients"]:
-                    for alpha in options["alphas"]:
+            for clients in options["clients"]:
+                for alpha in options["alphas"]:
+                    for method in methods:
                         work = partial(measure, options, clients, alpha, method, seed)
                         needs = () if method in WITHOUT_ROUNDS else (sweep_key(method, alpha),)
                         yield Cell(key(clients, alpha, method, seed), work, needs)
 
     def _sweeps(self, options: Options) -> Iterator[Cell]:
         """One for each partition, at the first number of clients and the first seed."""
-        for method in options["rivals"]:
-            for alpha in options["alphas"]:
+        for alpha in options["alphas"]:
+            for method in options["rivals"]:
                 yield Cell(sweep_key(method, alpha), partial(measure_sweep, options, alpha, method))
 
     def _sensitivity_cells(self, options: Options) -> Iterator[Cell]:

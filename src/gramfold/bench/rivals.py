@@ -23,8 +23,7 @@ def sweep(name: str, federation: Federation, options: Options) -> Figures:
     value; with none, as in a smoke run, each is the middle of its grid."""
     if not options["sweep_rounds"]:
         return middle(name)
-    method = make_method(name, rounds=options["sweep_rounds"], sweep_rounds=options["sweep_rounds"])
-    assert isinstance(method, Gradient)
+    method = replace(rival(name, options["sweep_rounds"]), sweep_rounds=options["sweep_rounds"])
 
     def score(candidate: Method, trial: Federation) -> float:
         return run(candidate, trial, device=options.device, keep_heads=False, keep_total=False).mean_accuracy or 0.0
@@ -32,15 +31,21 @@ def sweep(name: str, federation: Federation, options: Options) -> Figures:
     return dict(method.tune(federation, score)[1])
 
 
-def middle(name: str) -> dict[str, float]:
-    """What a method leaves undecided, each at the middle of its grid."""
+def rival(name: str, rounds: int) -> Gradient:
+    """A gradient method of so many rounds; one that has none, each client alone, stays as it is."""
     method = make_method(name)
     assert isinstance(method, Gradient)
+    return replace(method, rounds=rounds) if method.rounds else method
+
+
+def middle(name: str) -> dict[str, float]:
+    """What a method leaves undecided, each at the middle of its grid."""
+    method = rival(name, 1)
     return {key: method.grids[key][len(method.grids[key]) // 2] for key in method.undecided}
 
 
 def run_rival(name: str, federation: Federation, options: Options, swept: Figures, everywhere: bool = False) -> Figures:
-    method = make_method(name, rounds=options["rounds"])
+    method = rival(name, options["rounds"])
     found = {key: value for key, value in swept.items() if key in method.parameters()}
     method, every = replace(method, **found), max(1, options["rounds"] // POINTS)
     figures = run_method(method, federation, options.device, evaluate_every=every, everywhere=everywhere)
@@ -50,18 +55,18 @@ def run_rival(name: str, federation: Federation, options: Options, swept: Figure
 # --- what is saved ---
 
 
-def time_beside(method: Method, names: Sequence[str], federation: Federation, options: Options) -> Figures:
+def time_beside(mine: Method, names: Sequence[str], federation: Federation, options: Options) -> Figures:
     """Seconds and bytes (of a client, both ways) of a method of one round, and of a round of each rival: measured in one go, the
     method before and after the rivals. Their seconds do not depend on what is swept, so that nothing is."""
 
     def alone() -> Figures:
-        return run_method(method, federation, options.device)
+        return run_method(mine, federation, options.device)
 
     alone()  # what is loaded and compiled on first use is nobody's
     before, rivals = alone(), dict[str, Figures]()
     for name in names:
-        rival = replace(make_method(name, rounds=options["timed_rounds"]), **middle(name))
-        history = run(rival, federation, device=options.device, keep_heads=False, keep_total=False).history
+        method = replace(rival(name, options["timed_rounds"]), **middle(name))  # type: ignore[arg-type]
+        history = run(method, federation, device=options.device, keep_heads=False, keep_total=False).history
         moments = [entry["seconds"] for entry in history]
         sent = [(entry["uplink_bytes"] + entry["downlink_bytes"]) / len(federation) for entry in history]
         rivals[name] = {

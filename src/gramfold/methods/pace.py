@@ -116,7 +116,7 @@ class PACE(Analytic):
         return self._head.upload(broadcast.space.fold(client), client)
 
     def solve(self, total: Moments, broadcast: Streams) -> Streams:
-        return replace(broadcast, pooled=self._head.pool(total, broadcast.seed))
+        return replace(broadcast, pooled=self._head.pool(total, broadcast.seed, learning.caution(broadcast.space.map)))
 
     def reply(self, upload: Moments | None, broadcast: Streams) -> Streams:
         return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))

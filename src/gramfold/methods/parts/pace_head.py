@@ -82,9 +82,9 @@ class PaceHead:
     def keeps_uploads(self) -> bool:
         return self.regime == "moments"
 
-    def pool(self, total: Moments, seed: int) -> Pooled:
-        """What clients are sent, from the sum of their moments."""
-        beta, factor = solve_pooled(total, self.beta)
+    def pool(self, total: Moments, seed: int, caution: float = 1.0) -> Pooled:
+        """What clients are sent, from the sum of their moments. `caution`: with which the penalty is chosen."""
+        beta, factor = solve_pooled(total, self.beta, caution)
         weights = factor.solve(total.cross)
         discriminant = counts = spread = None
         leverage = mean_leverage(factor, beta, total.weight)
@@ -261,7 +261,7 @@ def _weights_prior(classes: int, map: Map | None = None) -> tuple[np.ndarray, np
     the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1). A step r in
     the probability of one of two classes is -r in the other's, and 4 r in the log-odds at even odds: 2 r on either side.
     """
-    cosine = (COSINE_LEARNED if isinstance(map, MetricMap) else COSINE) * math.sqrt(classes)
+    cosine = (COSINE_LEARNED if isinstance(map, MetricMap) and map.follows_labels else COSINE) * math.sqrt(classes)
     likelihood = 1.0 / max(classes - 1, 1)
     refinement = REFINEMENT_WEIGHT if classes > 2 else 2.0
     spread = np.array([cosine / 2, max(likelihood / 2, 0.3), REFINEMENT_WEIGHT])

@@ -5,6 +5,8 @@ import re
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
+from gramfold.methods.parts.columns import COARSE, FINE
+from gramfold.methods.parts.learning import FEW as COMPARED
 from gramfold.methods.parts.learning import Plan
 from gramfold.methods.parts.pace_head import SKETCH
 
@@ -55,7 +57,8 @@ def default_features(task: Task, learn: bool | None, budget: int | None, memory:
             width, plan = 1 + task.inputs + dim, Plan(dim, passes) if learned else None
             if 32 * width**2 <= memory and (budget is None or messages(task, width, plan, regime) <= budget):
                 suffix = f":{SCALE:g}" if plan is None else f"@learned:{passes}" if passes else "@learned"
-                return f"bias+linear+fourier:{dim}{suffix}"
+                rows = "rows+" if learned and task.inputs > COMPARED else ""
+                return f"{rows}bias+linear+fourier:{dim}{suffix}"
             dim = dim // 2 if budget is None else int(dim * 0.9)
     if budget is not None and messages(task, 1 + task.inputs, None, regime) > budget:
         least = messages(task, 1 + task.inputs, None, regime) / 1000
@@ -77,8 +80,12 @@ def messages(task: Task, width: int, plan: Plan | None, regime: str | None) -> i
     total += 24 * outputs**2  # the discriminant
     if plan is None:
         return total
-    linear = 1 + inputs * (2 if inputs <= 256 else 1)
+    columns = plan.inputs == "columns" or (plan.inputs is None and inputs <= COMPARED)
+    both = columns and plan.inputs is None
+    counted = 4 * inputs * (COARSE + 2 * FINE) if columns else 0
+    linear = 1 + (2 if both else 1) * inputs + (plan.dim // 6 if both else 0)  # with the rows' pilot
     pilot = 1 + inputs + plan.dim // 2
     axes = 8 * inputs * min(inputs, outputs if not plan.passes else inputs)
     once = moments(pilot, outputs) + 8 * pilot * outputs + moments(inputs, 1) + axes
-    return total + moments(linear, outputs) + axes + plan.passes * once
+    judged = moments(pilot, outputs) if columns and not plan.passes else 0
+    return total + counted + moments(linear, outputs) + axes + judged + both * 8 * inputs * outputs + plan.passes * once
