@@ -5,6 +5,7 @@ import pytest
 
 import gramfold as gf
 from gradient_cases import ON_FEATURES, client_data, distance, quick, weights
+from gramfold.errors import NotFiniteError
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
@@ -59,6 +60,20 @@ def test_a_diverged_network_is_scored_and_not_chosen(federation):
     result = gf.run(quick(gf.FedAvg, lr=1e30), federation)
     assert np.isfinite(result.heads["0"].scores(federation.clients[0].test().inputs)).all()
     assert result.calibration_error is not None
+
+
+def test_a_candidate_that_diverges_ends_no_sweep(federation):
+    method = quick(gf.FedDBE, lr=None, sweep_rounds=2)
+    tried: list[float] = []
+
+    def score(candidate, trial):
+        tried.append(candidate.lr)
+        if candidate.lr > 0.1:
+            raise NotFiniteError("an upload must be finite")
+        return candidate.lr
+
+    assert method.tune(federation, score)[1]["lr"] == 0.1
+    assert set(tried) == set(method.grids["lr"])
 
 
 @pytest.mark.parametrize("kind", ON_FEATURES)

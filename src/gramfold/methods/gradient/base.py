@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gramfold import networks
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, NotFiniteError
 from gramfold.federation import Federation, Task
 from gramfold.heads import Head
 from gramfold.methods.gradient.optimizer import Optimizer
@@ -264,8 +264,15 @@ class Gradient(Batched, Tunable):
         held_out, chosen, best = federation.validation(), {}, 0.0
         middle = {name: self.grids[name][len(self.grids[name]) // 2] for name in missing}
         method = replace(self, rounds=min(self.rounds, self.sweep_rounds), **middle)  # type: ignore[arg-type]
+
+        def validated(candidate: Method) -> float:
+            try:
+                return score(candidate, held_out)
+            except NotFiniteError:  # it diverged
+                return 0.0
+
         for name in missing:
-            scores = {value: score(replace(method, **{name: value}), held_out) for value in self.grids[name]}  # type: ignore[arg-type]
+            scores = {value: validated(replace(method, **{name: value})) for value in self.grids[name]}  # type: ignore[arg-type]
             chosen[name] = max(scores, key=lambda value: (scores[value], -value))
             best = scores[chosen[name]]
             method = replace(method, **{name: chosen[name]})  # type: ignore[arg-type]
