@@ -263,6 +263,36 @@ def gradient() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def gradient_gpu() -> str:
+    """How fast a round of HEART-PFL is on a GPU."""
+    found = load("gradient_gpu")
+    title = f"{found['device']}, `{found['model']}`, {found['clients']} clients, batches of {found['batch_size']}"
+    rows = [[f"one run, rounds of {row['epochs']} epochs", row["images_per_second"]] for row in found["rounds"]]
+    rows += [
+        [f"{row['runs']} runs at once, {row['epochs']} epochs, in all", row["images_per_second"]] for row in found["at_once"]
+    ]
+    lines = [f"| {title} | images a second |", "| --- | ---: |", *(f"| {name} | {rate:,.0f} |" for name, rate in rows)]
+    return (
+        "\n".join(lines)
+        + "\n\nBoth models of a client count (`benchmarks/gradient_gpu.py`); each round records its steps anew, which short ones feel."
+    )
+
+
+def gradient_base() -> str:
+    """FedALA and FedSelect with and without a base."""
+    found = load("gradient_base")
+    lines = [
+        "| method | model | accuracy % | worst 10 % | shared model % | learning rate |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for row in found["rows"]:
+        figures = (row["mean_accuracy"], row["worst_decile_accuracy"], row["global_accuracy"])
+        lines.append(
+            f"| {row['method']} | `{row['model']}` | {' | '.join(f'{100 * one:.2f}' for one in figures)} | {row['chosen']['lr']:g} |"
+        )
+    return "\n".join(lines)
+
+
 def _lead() -> str:
     """How far the whole of HEART-PFL was ahead of the Local-CNN when it was last tested."""
     alone = next(row["mean_accuracy"] for row in load("gradient_images") if row["name"] == "local-sgd")
@@ -533,6 +563,7 @@ def main() -> None:
     (ROOT / "docs" / "results.md").write_text("\n\n".join([head, accuracy(), core(), cost(), gpu(), deep(), flower()]) + "\n")
     linear = [row for row in load("pace") if row["map"] == "linear"]
     _put(ROOT / "README.md", accuracy_table(linear))
+    _put(ROOT / "docs" / "gradient.md", gradient_gpu())
     _put(ROOT / "docs" / "pace.md", binary())
     settings = ["breast cancer, iid", "breast cancer, skewed", "synthetic, 50 columns, skewed", "iris (3 classes)"]
     models = ["PACE personal", "PACE shared", "pooled LR, C = 1", "LR per hospital"]

@@ -49,6 +49,24 @@ def test_fedhip(gramfold):
     ]  # fmt: skip
 
 
+def test_heart_pfl(gramfold):
+    code, out, _ = gramfold("bench", "heart-pfl", "--quick", "--json")
+    assert code == 0
+    content = json.loads(out)
+    assert [table["title"] for table in content["tables"]] == [
+        "HEART-PFL and its rivals, from the same network", "Its parts", "Frozen features of the same network, in closed form",
+    ]  # fmt: skip
+    assert [row[0] for row in content["tables"][0]["rows"]] == [
+        "heart-pfl", "heart-pfl without HDA, AKT", "local-sgd", "fedavg-ft",
+    ]  # fmt: skip
+    whole = content["cells"]["heart-pfl/seed 0"]
+    assert whole["hda_gradient"] > 0
+    assert whole["akt_kept"] in (0, 1)
+    assert content["cells"]["heart-pfl -HDA -AKT/seed 0"]["hda_gradient"] is None
+    frozen = {row[0]: row[1]["mean"] for row in content["tables"][2]["rows"]}
+    assert frozen["pace"] > frozen["afl"]
+
+
 def test_leaderboard(gramfold):
     code, out, _ = gramfold("bench", "leaderboard", "--quick", "--json")
     assert code == 0

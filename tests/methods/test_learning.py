@@ -217,3 +217,21 @@ def test_one_client_with_other_units_costs_the_others_little(times):
         result = gf.run(gf.PACE(), gf.Federation.from_clients(clients, test=0.25, regression=True))
         errors.append(np.mean([client.rmse for name, client in result.clients.items() if name != "0"]))
     assert errors[1] < 1.4 * errors[0]
+
+
+def test_ordinary_data_that_nobody_thinks_of_has_a_model(rng):
+    X = rng.standard_normal((400, 5))
+    y = (X[:, 0] + X[:, 1] ** 2 > 1).astype(int)
+    odd = {
+        "constant columns": np.c_[X, np.ones(400), np.full(400, 1e9)],
+        "one column": X[:, :1],
+        "whole numbers": (10 * X).astype(int),
+        "yes and no": X > 0,
+        "wild cells": np.where(rng.random(X.shape) < 0.01, 1e12, X),
+    }
+    for name, Z in odd.items():
+        result = gf.run(gf.PACE(), gf.Federation.split(Z, y, clients=3, partition="iid", seed=0))
+        assert result.mean_accuracy > max(y.mean(), 1 - y.mean()) - 0.05, name
+    three = {str(k): (X[3 * k : 3 * k + 3], y[3 * k : 3 * k + 3]) for k in range(40)}
+    heads = gf.run(gf.PACE(), gf.Federation.from_clients(three, test=0.0, labels=[0, 1])).heads
+    assert np.mean([(head.predict(X[200:]) == y[200:]).mean() for head in heads.values()]) > 0.7
