@@ -15,7 +15,7 @@ from gramfold.report.table import bench_cell
 from gramfold.report.text import duration, size
 
 BEGIN = "<!-- made by benchmarks/papers.py -->"
-ON_THE_PAGE = ("apfl", "fedhip")
+ON_THE_PAGE = ("apfl", "fedhip", "heart-pfl")
 """Benches whose tables stand in papers.md; those of the others are on their own pages."""
 COLUMNS = ["method", "mean", "worst 10 %", "seconds", "up / client", "down / client"]
 Row = Sequence[Any]
