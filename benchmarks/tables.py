@@ -589,7 +589,9 @@ def main() -> None:
     linear = [row for row in load("pace") if row["map"] == "linear"]
     _put(ROOT / "README.md", accuracy_table(linear))
     _put(ROOT / "docs" / "gradient.md", gradient_gpu())
-    _put(ROOT / "docs" / "pace.md", f"{binary()}\n\nTen other seeds (100 to 109), of some of them:\n\n{binary(name='binary_100')}")
+    _put(
+        ROOT / "docs" / "pace.md", f"{binary()}\n\nTen other seeds (100 to 109), of some of them:\n\n{binary(name='binary_100')}"
+    )
     settings = ["breast cancer, iid", "breast cancer, skewed", "synthetic, 50 columns, skewed", "iris (3 classes)"]
     models = ["PACE personal", "PACE shared", "pooled LR, C = 1", "LR per hospital"]
     _put(ROOT / "docs" / "guide" / "tables.md", binary(settings, models))
