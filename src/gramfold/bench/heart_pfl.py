@@ -118,26 +118,33 @@ class HeartPflBench(Bench):
         columns = ["method", "accuracy", "by samples", "worst tenth", "shared model"]
         rows = [
             [_named(name), *(over(partial(_key, name), figure) for figure in figures),
-             over(partial(_key, name), "uplink_bytes", scale=1e-6), over(partial(_key, name), "seconds", scale=1.0)]
+             over(partial(_key, name), "uplink_bytes", scale=1e-6), over(partial(_key, name), "seconds", scale=1.0),
+             ", ".join(str(seed) for seed in options.seeds if _key(name, seed) in found) or None]
             for name in (HEART, PARTS[False, False, True], *options["rivals"])
         ]  # fmt: skip
+        measured = [parts for parts, name in PARTS.items() if any(_key(name, seed) in found for seed in options.seeds)]
+        # parts differ by less than seeds do: only those count that every row has
+        common = [seed for seed in options.seeds if all(_key(PARTS[parts], seed) in found for parts in measured)]
+        fair = partial(over_seeds, found, common)
+        distilled = any(akt for _, akt, _ in measured)
+        how = f"AKT in the first {options['akt_rounds']} rounds, {options['akt_steps']} steps of {options['akt_batch']} images. "
         made = [
             table(
-                "HEART-PFL and its rivals, from the same network", [*columns, "MB up", "seconds"], rows,
-                f"{cut}All train adapters, normalisation and head; convolutions are frozen. AKT in the first "
-                f"{options['akt_rounds']} rounds, {options['akt_steps']} steps of {options['akt_batch']} images. "
+                "HEART-PFL and its rivals, from the same network", [*columns, "MB up", "seconds", "seeds"], rows,
+                f"{cut}All train adapters, normalisation and head; convolutions are frozen. {how if distilled else ''}"
                 f"{published.HEART_PFL}",
             ),
             table(
                 "Its parts", ["HDA", "AKT", "adapters", "accuracy", "by samples", "shared model", "AKT kept", "HDA's gradient %"],
                 [
                     [*(("yes" if there else "no") for there in parts),
-                     *(over(partial(_key, name), f) for f in ("mean_accuracy", "weighted_accuracy", "primary_accuracy")),
-                     over(partial(_key, name), "akt_kept", scale=1.0), over(partial(_key, name), "hda_gradient")]
-                    for parts, name in PARTS.items() if any(_key(name, seed) in found for seed in options.seeds)
+                     *(fair(partial(_key, PARTS[parts]), f) for f in ("mean_accuracy", "weighted_accuracy", "primary_accuracy")),
+                     fair(partial(_key, PARTS[parts]), "akt_kept", scale=1.0), fair(partial(_key, PARTS[parts]), "hda_gradient")]
+                    for parts in measured
                 ],
-                f"{cut}AKT kept: in how many rounds the distilled model validated better than the average. HDA's gradient: its "
-                "length in per cent of cross-entropy's, mean over clients and the rounds that were tested.",
+                f"{cut}Seeds {', '.join(map(str, common))}. {how if distilled else ''}"
+                "AKT kept: in how many rounds the distilled model validated better than the average. HDA's gradient: its length "
+                "in per cent of cross-entropy's, mean over clients and the rounds that were tested.",
             ),
             table(
                 "Frozen features of the same network, in closed form", ["method", "accuracy", "by samples", "worst tenth"],
