@@ -134,7 +134,7 @@ class NoPrior:
     def of(cls, counts: np.ndarray, pooled: np.ndarray) -> "NoPrior":
         return cls(len(counts))
 
-    def left_out(self, codes: np.ndarray, once: np.ndarray) -> np.ndarray:
+    def left_out(self, codes: np.ndarray, once: np.ndarray, fresh: bool = False) -> np.ndarray:
         return np.zeros((len(codes), len(self.log_shares)))
 
 

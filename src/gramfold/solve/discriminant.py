@@ -56,10 +56,10 @@ class Discriminant(Record, kind="discriminant"):
         axes = whiten @ turned[:, ::-1][:, : max(classes - 1, 1)]
         return cls(mean, axes, around @ axes)
 
-    def evidence(self, scores: Array) -> tuple[Array, Array]:
+    def evidence(self, scores: Array, bend: float = 0.0) -> tuple[Array, Array]:
         """Two n x C arrays: the cosine between a score and each centroid, and the Gaussian log-likelihood of each class (up to a
         constant per sample). The cosine decides among many classes; with few the length matters too. Two have one axis, on which
-        an angle is only a sign: it counts for nothing there, and the likelihood is made with more care."""
+        an angle is only a sign: it counts for nothing there, and the likelihood is made with more care. `bend`: see `bent`."""
         mean, axes, centroids = (arrays.like(part, scores) for part in (self.mean, self.axes, self.centroids))
         whitened = (scores - mean) @ axes
         if axes.shape[1] == 1:
@@ -69,7 +69,7 @@ class Discriminant(Record, kind="discriminant"):
         squares = (centroids**2).sum(1)
         lengths, sizes = (whitened**2).sum(1) ** 0.5, squares**0.5
         cosine = products / (lengths + (lengths == 0))[:, None] / (sizes + (sizes == 0))
-        return cosine, products - 0.5 * squares
+        return bent(cosine, bend), products - 0.5 * squares
 
     def _on_one_axis(self, whitened: Array) -> Array:
         """The log-likelihood of two classes with logistic distributions: Gaussian in the middle, tails that forgive a surprise.
@@ -88,6 +88,12 @@ class Discriminant(Record, kind="discriminant"):
         # beyond its centroid a class has the wider class's tail: with a thinner one, it would lose to that class far out
         beyond = deviations * outward > 0
         return -2.0 * arrays.log_cosh(deviations / (own + (widest - own) * beyond) / 2.0) - spread
+
+
+def bent(cosine: Array, bend: float) -> Array:
+    """A cosine whose slope falls by the part `2 bend` from zero to one: among many classes a step away from a right angle says
+    more than one towards the centroid."""
+    return cosine * (1.0 - bend * abs(cosine)) if bend else cosine
 
 
 def _positive(matrix: np.ndarray, floor: float) -> np.ndarray:

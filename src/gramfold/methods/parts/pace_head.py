@@ -11,7 +11,7 @@ from gramfold.errors import GramfoldError
 from gramfold.features import Map, MetricMap
 from gramfold.heads import Errors, Evidence, Head, Stream, softmax
 from gramfold.methods.parts.influence import Directions, Influence, OfDirections, OfFactor, OfSketch, Sketch
-from gramfold.methods.parts.own_way import Fit, OwnWay, evidence_of
+from gramfold.methods.parts.own_way import Fit, OwnWay, bend, evidence_of
 from gramfold.methods.parts.pace_regressor import Regression
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, root_weights, scaled, solve_pooled
@@ -30,6 +30,8 @@ GAMMA = 0.3
 COSINE, COSINE_LEARNED = 1.5, 0.8
 """Where the prior sees the weight of the cosine, in units of the square root of the number of classes. Learned features bring
 samples closer to their class, all alike: the same angle is weaker evidence."""
+TYPICAL = 0.8
+"""What a bend takes from the slope at a typical cosine of 0.4."""
 PRIOR_SAMPLES = 20.0
 """How many samples the prior over the weights is worth."""
 REFINEMENT_WEIGHT = 6.0
@@ -152,7 +154,9 @@ class PaceHead:
         prior = ClassPrior.of(once @ arrays.to_numpy(targets), arrays.to_numpy(pooled.counts))
         shares, left_out_shares = prior.log_shares, prior.left_out(codes, once)
         judges = train.weights if honest is None else once * honest
-        fit = Fit(codes, left_out_shares, judges, self.weights)
+        # evidence is weighed beside the prior that is honest about a left-out sample; beside a surer one, as is right for class
+        # shares that stay what they are, evidence would have to shout it down, and be too sure of itself ever after
+        fit = Fit(codes, prior.left_out(codes, once, fresh=True), judges, self.weights)
         evidence = evidence_of(pooled.discriminant, scores)
         centre, precision = _weights_prior(len(shares), space.map)
         pair, _ = fit.weights(evidence, centre[:2], precision[:2])
@@ -196,7 +200,7 @@ class PaceHead:
         return Head(
             [Stream(space.map, base)],
             space.labels,
-            evidence=Evidence(discriminant, float(weights[0]), float(weights[1])),
+            evidence=Evidence(discriminant, float(weights[0]), float(weights[1]), bend(len(prior))),
             refinement=refinement,
             offset=prior,
             probabilistic=True,
@@ -261,7 +265,7 @@ def _weights_prior(classes: int, map: Map | None = None) -> tuple[np.ndarray, np
     the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1). A step r in
     the probability of one of two classes is -r in the other's, and 4 r in the log-odds at even odds: 2 r on either side.
     """
-    cosine = (COSINE_LEARNED if isinstance(map, MetricMap) else COSINE) * math.sqrt(classes)
+    cosine = (COSINE_LEARNED if isinstance(map, MetricMap) else COSINE) * math.sqrt(classes) / (1.0 - TYPICAL * bend(classes))
     likelihood = 1.0 / max(classes - 1, 1)
     refinement = REFINEMENT_WEIGHT if classes > 2 else 2.0
     spread = np.array([cosine / 2, max(likelihood / 2, 0.3), REFINEMENT_WEIGHT])
