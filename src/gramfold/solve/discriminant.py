@@ -56,11 +56,14 @@ class Discriminant(Record, kind="discriminant"):
         axes = whiten @ turned[:, ::-1][:, : max(classes - 1, 1)]
         return cls(mean, axes, around @ axes)
 
+    def narrowed(self, precision: str) -> "Discriminant":
+        return Discriminant(*(arrays.cast(part, precision) for part in (self.mean, self.axes, self.centroids)))
+
     def evidence(self, scores: Array, bend: float = 0.0) -> tuple[Array, Array]:
         """Two n x C arrays: the cosine between a score and each centroid, and the Gaussian log-likelihood of each class (up to a
         constant per sample). The cosine decides among many classes; with few the length matters too. Two have one axis, on which
         an angle is only a sign: it counts for nothing there, and the likelihood is made with more care. `bend`: see `bent`."""
-        mean, axes, centroids = (arrays.like(part, scores) for part in (self.mean, self.axes, self.centroids))
+        mean, axes, centroids = (arrays.float64(arrays.like(part, scores)) for part in (self.mean, self.axes, self.centroids))
         whitened = (scores - mean) @ axes
         if axes.shape[1] == 1:
             likelihood = self._on_one_axis(whitened)
@@ -77,7 +80,7 @@ class Discriminant(Record, kind="discriminant"):
         The rarer class, whose centroid c is the farther from the mean, scatters more: were the scores calibrated probabilities
         with a Beta distribution, a class's variance would go with 1 + |c| |c - c'|.
         """
-        centroids = arrays.to_numpy(self.centroids)[:, 0]
+        centroids = arrays.to_numpy(self.centroids)[:, 0].astype(float)
         distances = np.abs(centroids)
         variances = (1.0 + distances * distances.sum()) / (1.0 + 2.0 * distances.prod())  # one, in the mean over all samples
         scales = np.sqrt(3.0 * variances) / math.pi

@@ -16,6 +16,7 @@ from gramfold.methods.parts.pace_regressor import Regression
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, root_weights, scaled, solve_pooled
 from gramfold.moments import Moments
+from gramfold.moments.rounding import of_targets
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve.class_prior import ClassPrior
@@ -23,6 +24,7 @@ from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.dual import mean_squared_length, ridge_with_left_out
 from gramfold.solve.leave_one_out import left_out_residuals, mean_leverage
 from gramfold.solve.ridge import Factor, LeastNorm, spanned
+from gramfold.wire.compact import Compact, full
 from gramfold.wire.record import Record
 
 GAMMA = 0.3
@@ -73,6 +75,8 @@ class PaceHead:
     beta: float | None = None
     weights: tuple[float, float, float] | None = None
     regime: str = "sum"
+    precision: str = "float64"
+    """Of the weights and of the sketch, as clients are sent them."""
 
     def __post_init__(self) -> None:
         if self.regime not in REGIMES:
@@ -99,7 +103,14 @@ class PaceHead:
         if self.regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
             signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH))
             source = Sketch(factor.solve_transposed(arrays.like(signs / math.sqrt(SKETCH), weights)))
-        return Pooled(weights, source, discriminant, counts, {"beta": beta}, spread)
+        precision, chosen = of_targets(self.precision), {"beta": beta}
+        if isinstance(source, Sketch):
+            source = Sketch(Compact.of(source.matrix, precision))
+        if discriminant is not None and precision != "float64":
+            discriminant = discriminant.narrowed("float32")
+        if total.rounding:
+            chosen["rounding"] = total.rounding
+        return Pooled(Compact.of(weights, precision), source, discriminant, counts, chosen, spread)
 
     def reply(self, upload: Moments | None, pooled: Pooled) -> Pooled:
         """What one client is sent where the server keeps its moments: of the sum's triangle, what its own samples touch. Who sent
@@ -107,7 +118,8 @@ class PaceHead:
         if self.regime != "moments" or not isinstance(pooled.leverage, Factor):
             return pooled
         if upload is None:
-            return replace(pooled, leverage=Sketch(arrays.zeros((len(pooled.weights), 1), pooled.weights)))
+            weights = full(pooled.weights)
+            return replace(pooled, leverage=Sketch(arrays.zeros((len(weights), 1), weights)))
         if upload.n < upload.dim:
             rows, _ = upload.factor()
             return replace(pooled, leverage=Directions(pooled.leverage.solve(rows.T)))
@@ -119,10 +131,10 @@ class PaceHead:
         if pooled.counts is None or pooled.discriminant is None:
             spread = None if pooled.spread is None else arrays.to_numpy(pooled.spread)
             errors = None if spread is None else Errors(np.zeros((0, len(spread))), spread)
-            return replace(space.head(pooled.weights, self.method), errors=errors)
+            return replace(space.head(full(pooled.weights), self.method), errors=errors)
         counts = arrays.to_numpy(pooled.counts)
         centre = _weights_prior(len(counts), space.map)[0]
-        return self._classifier(space, pooled.weights, pooled.discriminant, centre, _log_prior(counts), [], {})
+        return self._classifier(space, full(pooled.weights), pooled.discriminant, centre, _log_prior(counts), [], {})
 
     # --- the client ---
 
@@ -140,7 +152,8 @@ class PaceHead:
         `honest` says whose labels the features have not seen (None: all): only those judge."""
         train = counting(client)
         targets, roots = space.targets(train, rows), root_weights(train, rows)
-        scores = rows @ pooled.weights
+        shared = full(pooled.weights)
+        scores = rows @ shared
         influence = _influence(scaled(rows, roots), client, pooled.leverage)
         residuals = targets - scores
         if client.contributed:  # a sample is left out with all its weight w: its leverage is w h
@@ -166,7 +179,7 @@ class PaceHead:
         fit = replace(fit, refined=arrays.to_numpy(refined_fit))
         start = np.append(pair, centre[2] * once.sum() / (once.sum() + TINY))
         three, loss = fit.weights(evidence, start, precision)
-        weights, discriminant, alpha = pooled.weights, pooled.discriminant, 0.0
+        weights, discriminant, alpha = shared, pooled.discriminant, 0.0
         if self.weights is None and influence.can_weigh_up:
             own = OwnWay(fit, start, precision, influence, scaled(residuals, roots), targets, roots, client.contributed)
             alpha, move, scores = own.choose(pooled.discriminant, loss)
@@ -220,6 +233,7 @@ class PaceHead:
         honest: np.ndarray | None,
     ) -> Head:
         """Without classes: see `Regression`."""
+        shared = full(pooled.weights)
         weights = counting(client).weights
         # all samples choose; those whose labels the features have not seen say how far off it is: who chooses flatters itself
         found, left_out, move = regression.choose(influence, residuals, client.contributed, weights)
@@ -234,10 +248,10 @@ class PaceHead:
             "errors": Errors.of(error if honest is None else error[honest], spread),
         }
         if "gamma" not in found:
-            base = pooled.weights if move is None else pooled.weights + influence.change(move)
+            base = shared if move is None else shared + influence.change(move)
             return Head([Stream(space.map, base)], None, **parts)
         personal, offset = regression.refinement(found["gamma"])
-        streams = [Stream(space.map, pooled.weights), Stream(psi, personal)]
+        streams = [Stream(space.map, shared), Stream(psi, personal)]
         return Head(streams, None, offset=arrays.to_numpy(offset), **parts)
 
 
