@@ -55,6 +55,21 @@ def test_a_run_that_was_stopped_goes_on_where_it_was_and_has_tables_of_what_ther
     assert {"bench", "versions", "machine", "seeds", "options", "cells", "tables", "plots"} <= set(content)
 
 
+class Sums(Squares):
+    """Cells that need others, named before them."""
+
+    def cells(self, options):
+        added = Cell("sum", lambda *parts: {"value": sum(part["value"] for part in parts)}, ("square/seed 1", "square/seed 2"))
+        return [*super().cells(options), added]
+
+
+def test_what_a_cell_needs_is_measured_first(tmp_path):
+    bench = Sums()
+    content = run_bench(bench, bench.options({}, range(4)), tmp_path, only=["sum"])
+    assert bench.asked == [1, 2]
+    assert content["cells"]["sum"]["value"] == 5
+
+
 def test_only_some_cells_and_no_time(tmp_path):
     bench = Squares()
     options = bench.options({}, range(4))

@@ -32,7 +32,7 @@ def test_fedhip(gramfold):
     code, out, err = gramfold("bench", "fedhip", "--quick", "--out", "here")
     assert code == 0
     assert "How far to personalise" in out
-    assert "[18/18] rival/fedavg-ft/seed 0" in err
+    assert "[23/23] rival/ditto/seed 0" in err
     code, out, err = gramfold("bench", "fedhip", "--quick", "--out", "here", "--json")
     assert (code, err) == (0, "")  # nothing is measured twice
     content = json.loads(out)
@@ -42,8 +42,20 @@ def test_fedhip(gramfold):
         assert cells["alpha/0.0/seed 0"][figure] == pytest.approx(cells["alpha/afl/seed 0"][figure], abs=0.01)
     assert cells["alpha/100000.0/seed 0"]["everywhere_accuracy"] < cells["alpha/0.0/seed 0"]["everywhere_accuracy"] - 0.1
     assert [table["title"] for table in content["tables"]] == [
-        "How far to personalise", "Clients that come late", "Labels that nobody shares", "Weaker features", "What FedHiP saves",
+        "How far to personalise", "Gradient methods, at home and everywhere", "Clients that come late",
+        "Labels that nobody shares", "Weaker features", "What FedHiP saves",
     ]  # fmt: skip
+
+
+def test_leaderboard(gramfold):
+    code, out, _ = gramfold("bench", "leaderboard", "--quick", "--json")
+    assert code == 0
+    first, *_, table = json.loads(out)["tables"]
+    assert (first["title"], table["title"]) == ("digits: 20 clients, dirichlet:0.1", "breast cancer: 8 clients, dirichlet:1")
+    assert {row[0] for row in table["rows"]} == {"local", "afl", "pace", "fedavg"}
+    means = [row[1]["mean"] for row in first["rows"]]
+    assert means == sorted(means, reverse=True)
+    assert first["rows"][0][0] == "pace"
 
 
 def test_mistakes_are_one_line(gramfold):

@@ -23,7 +23,7 @@ def test_seeds_are_run_and_compared(gramfold, tmp_path):
     assert afl["values"] == [page["methods"][0]["mean_accuracy"] for page in content["seeds"]]
     assert afl["mean"] == pytest.approx(np.mean(afl["values"]))
     page = (tmp_path / "here" / "report.html").read_text()
-    assert 'class="interval"' in page
+    assert '"kind":"intervals"' in page
     assert "Seed 4" in page
     assert gramfold("report", "here", "--out", "again.html")[0] == 0
     assert (tmp_path / "again.html").read_text() == page
@@ -53,6 +53,12 @@ def test_several_runs_on_one_page(gramfold, tmp_path):
     assert "second" in page
     assert "\N{PLUS-MINUS SIGN}" in page
     assert page.count("<tr") == 1 + 4
+    assert page.count('"kind":"strips"') == 2, "their clients are others"
+    gramfold("run", *QUICK[:-1], "pace", "--out", "third")
+    gramfold("report", "first", "third")
+    page = (tmp_path / "comparison.html").read_text()
+    assert page.count('"kind":"strips"') == 1, "the same clients: all methods in one figure"
+    assert "third: pace" in page
 
 
 def test_accuracies_and_errors_do_not_stand_side_by_side(gramfold, tmp_path):

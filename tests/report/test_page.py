@@ -1,32 +1,40 @@
-"""The report page: complete, safe, self-contained, and fine in a browser."""
+"""The pages: complete, safe, self-contained. How they behave in a browser is in test_browser.py."""
 
-import shutil
-import subprocess
+import json
+import re
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 import gramfold as gf
-from gramfold.report import render_page, result_table
+from gramfold.report import render_bench, render_page, result_table
+from gramfold.report.clients import clients_of, gains
+
+HOSTILE = ["</script><script>alert(1)</script>", '" onload="alert(2)', "<b>north</b> & 'co'"]
 
 
-def result_of(federation: gf.Federation, *methods) -> dict:
+def result_of(federation: gf.Federation, *methods, **more) -> dict:
     return {
         "gramfold": gf.__version__,
         "seed": 0,
         **federation.description,
         "methods": [gf.run(method, federation).to_dict() for method in methods],
+        **more,
     }
+
+
+def numbers(page: str) -> dict:
+    """What the page's script reads."""
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page).group(1))
 
 
 @pytest.fixture(scope="module")
 def result() -> dict:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((80, 6)), np.arange(80) % 4
-    names = ["<b>north</b>", "south & co", "east"]
-    federation = gf.Federation.from_clients({name: (X[i::3], y[i::3]) for i, name in enumerate(names)})
-    return result_of(federation, gf.Local(), gf.AFL(), gf.FedHiP())
+    federation = gf.Federation.from_clients({name: (X[i::3], y[i::3]) for i, name in enumerate(HOSTILE)})
+    return result_of(federation, gf.Local(), gf.AFL(), gf.FedHiP(), labels=federation.label_counts())
 
 
 class Checker(HTMLParser):
@@ -55,8 +63,12 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere(result):
 
 def test_names_of_clients_are_shown_never_interpreted(result):
     page = render_page(result)
-    assert "<b>north</b>" not in page
-    assert "&lt;b&gt;north&lt;/b&gt;" in page
+    assert numbers(page)["groups"][0]["names"] == HOSTILE
+    assert page.count("<script") == page.count("</script>") == 2, "the numbers and the page's own"
+    assert not any(name in page for name in HOSTILE)
+    excluded = render_page({**result, "sites": {"excluded": {HOSTILE[0]: HOSTILE[1]}}})
+    assert "&lt;/script&gt;" in excluded
+    assert "&quot; onload" in excluded
 
 
 def test_every_method_and_its_mean_are_on_the_page_and_in_the_table(result):
@@ -76,17 +88,86 @@ def test_regression_results_have_a_page_too():
     assert "RMSE" in page
 
 
-@pytest.mark.browser
-def test_a_browser_shows_the_page(result, tmp_path):
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no chromium on this machine")
-    (tmp_path / "report.html").write_text(render_page(result))
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
-    shot = tmp_path / "page.png"
-    subprocess.run(
-        [browser, *flags, f"--user-data-dir={tmp_path / 'profile'}", f"--screenshot={shot}", "--window-size=1200,1400",
-         (tmp_path / "report.html").as_uri()],
-        check=True, capture_output=True, timeout=120,
-    )  # fmt: skip
-    assert shot.stat().st_size > 20_000, "an empty page compresses to far less"
+def test_clients_have_all_that_figures_need(result):
+    clients = numbers(render_page(result))["groups"][0]
+    counts = result["labels"]["counts"]
+    assert clients["counts"] == [[[int(code), n] for code, n in counts[name].items()] for name in HOSTILE]
+    assert clients["methods"][1]["values"] == [round(100 * client["accuracy"], 2) for client in result["methods"][1]["clients"]]
+    assert clients["methods"][1]["shared"] == clients["methods"][1]["values"], "AFL's heads are the shared one"
+    assert clients["methods"][0]["shared"] is None
+    assert clients["alone"] == 0
+
+
+def test_results_of_old_have_a_page_too(result):
+    old = json.loads(json.dumps({key: value for key, value in result.items() if key != "labels"}))
+    for method in old["methods"]:
+        method.pop("reliability", None)
+        for client in method["clients"]:
+            client.pop("shared_accuracy", None)
+    kinds = {figure["kind"] for figure in numbers(render_page(old))["figures"]}
+    assert "strips" in kinds
+    assert not kinds & {"labels", "reliability"}
+    assert render_page({**old, "methods": []})
+
+
+def test_who_gains_is_counted(result):
+    methods = [{"name": name, "mean_accuracy": 0.5, "clients": clients} for name, clients in (
+        ("local", [{"accuracy": 0.5}, {"accuracy": 0.5}, {"accuracy": None}]),
+        ("pace", [{"accuracy": 0.75, "shared_accuracy": 0.75}, {"accuracy": 0.25, "shared_accuracy": 0.5}, {"accuracy": None}]),
+    )]  # fmt: skip
+    assert gains(methods)[1][1] == ["pace", "1", "0", "1", "0", "0", "1", "1", "-12.5"]
+    header, _ = gains(methods[:1])
+    assert header == [("method", "")], "nothing to compare with"
+
+
+def test_skew_is_left_out_where_labels_are_not_known(result):
+    assert clients_of(result["methods"])["skew"] is None
+    assert all(0 <= value < 1 for value in clients_of(result["methods"], result["labels"])["skew"])
+
+
+# --- a bench's page ---
+
+OWN, ALL = [[0, 93.1], [10, 95.2], [100000, 94.0]], [[0, 93.0], [10, 86.1]]
+BENCH = {
+    "bench": "apfl", "paper": "A paper", "versions": {"gramfold": "1"}, "machine": {"cores": 2, "devices": ["cpu"]},
+    "seeds": [0, 1], "options": {"rounds": 3}, "cells": {"a": {}, "b": {}},
+    "tables": [{
+        "title": "Accuracy <50>", "columns": ["method", "0.1", "0.5"], "note": "Other features.",
+        "rows": [["afl", {"mean": 93.456, "error": 0.25, "published": 58.1}, None], ["</td><b>pace", 0.98765, "many"]],
+    }],
+    "plots": [
+        {"kind": "lines", "title": "By alpha", "x": "alpha", "y": "accuracy %",
+         "series": [{"name": "own", "points": OWN}, {"name": "all", "points": ALL}]},
+        {"kind": "lines", "title": "By name", "x": "activation", "y": "accuracy %",
+         "series": [{"name": "a", "points": [["relu", 1], ["tanh", 2]]}]},
+        {"kind": "heat", "title": "Both", "x": "left", "y": "right", "columns": ["a", "b"], "rows": ["c", "d"],
+         "values": [[1.0, 2.0], [None, 4.0]]},
+    ],
+}  # fmt: skip
+
+
+def test_a_bench_has_published_figures_beside_measured_ones():
+    page = render_bench(BENCH)
+    assert "93.46 \N{PLUS-MINUS SIGN} 0.25<small>published 58.10</small>" in page
+    assert "Accuracy &lt;50&gt;" in page
+    assert "</td><b>pace" not in page
+    figures = numbers(page)["figures"]
+    assert [figure["kind"] for figure in figures] == ["lines", "lines", "heat"]
+    assert [figure.get("log") for figure in figures] == [True, False, None]
+    checker = Checker()
+    checker.feed(page)
+    assert checker.open == checker.outside == []
+
+
+def test_a_bench_that_has_only_begun_has_a_page():
+    assert "Bench apfl" in render_bench({"bench": "apfl"})
+
+
+def test_the_command_takes_a_bench(gramfold, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "bench.json").write_text(json.dumps(BENCH))
+    assert gramfold("report", "there")[:2] == (0, "wrote there/report.html\n")
+    assert gramfold("report", "there/bench.json", "--out", "again.html")[0] == 0
+    assert (tmp_path / "again.html").read_text() == (tmp_path / "there" / "report.html").read_text() == render_bench(BENCH)
+    code, _, err = gramfold("report", "there", "there")
+    assert (code, len(err.strip().splitlines())) == (2, 1)

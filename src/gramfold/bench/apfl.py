@@ -13,7 +13,7 @@ from gramfold.bench import published
 from gramfold.bench.figures import OTHER_FEATURES, heat, lines, over_seeds, percent, table, value
 from gramfold.bench.frame import Bench, Cell, Figures, Found, Options, Plot, Table
 from gramfold.bench.measuring import cut, data_file, run_method
-from gramfold.bench.rivals import RIVALS, run_rival, saved, spent, whole
+from gramfold.bench.rivals import RIVALS, run_rival, saved, sweep, time_beside
 from gramfold.features.maps import ACTIVATIONS
 from gramfold.methods import AFL, APFL, PACE, FedHiP, Local, Method
 
@@ -34,13 +34,13 @@ class ApflBench(Bench):
     summary: ClassVar[str] = "APFL beside its eleven rivals, its sensitivity, and the time and traffic it saves"
     files: ClassVar[Mapping[str, str]] = {"": "an .npz file of features and labels"}
     settings: ClassVar[Mapping[str, Any]] = {
-        "clients": [50, 100], "alphas": [0.1, 0.5, 1.0], "rounds": 200, "sweep_rounds": 20, "rivals": list(RIVALS),
-        "primary": 2048, "refinement": 1024, "primaries": [256, 512, 1024, 2048, 4096],
+        "clients": [50, 100], "alphas": [0.1, 0.5, 1.0], "rivals": list(RIVALS), "rounds": 200, "sweep_rounds": 20,
+        "timed_rounds": 8, "primary": 2048, "refinement": 1024, "primaries": [256, 512, 1024, 2048, 4096],
         "refinements": [128, 256, 512, 1024, 2048], "activations": list(ACTIVATIONS),
     }  # fmt: skip
     quick: ClassVar[Mapping[str, Any]] = {
-        "clients": [5], "alphas": [0.5], "rounds": 3, "sweep_rounds": 0, "primary": 48, "refinement": 32, "primaries": [16, 48],
-        "refinements": [16, 32], "activations": ["relu", "tanh"],
+        "clients": [5], "alphas": [0.5], "rounds": 3, "sweep_rounds": 0, "timed_rounds": 4, "primary": 48,
+        "refinement": 32, "primaries": [16, 48], "refinements": [16, 32], "activations": ["relu", "tanh"],
     }  # fmt: skip
 
     # --- cells ---
@@ -48,6 +48,8 @@ class ApflBench(Bench):
     def cells(self, options: Options) -> list[Cell]:
         return [
             *self._table_cells(options, WITHOUT_ROUNDS, options.seeds),
+            Cell("timing", partial(measure_timing, options)),
+            *self._sweeps(options),
             *self._table_cells(options, options["rivals"], options.seeds[:1]),
             *self._sensitivity_cells(options),
             *self._table_cells(options, options["rivals"], options.seeds[1:]),
@@ -58,7 +60,15 @@ class ApflBench(Bench):
             for method in methods:
                 for clients in options["clients"]:
                     for alpha in options["alphas"]:
-                        yield Cell(key(clients, alpha, method, seed), partial(measure, options, clients, alpha, method, seed))
+                        work = partial(measure, options, clients, alpha, method, seed)
+                        needs = () if method in WITHOUT_ROUNDS else (sweep_key(method, alpha),)
+                        yield Cell(key(clients, alpha, method, seed), work, needs)
+
+    def _sweeps(self, options: Options) -> Iterator[Cell]:
+        """One for each partition, at the first number of clients and the first seed."""
+        for method in options["rivals"]:
+            for alpha in options["alphas"]:
+                yield Cell(sweep_key(method, alpha), partial(measure_sweep, options, alpha, method))
 
     def _sensitivity_cells(self, options: Options) -> Iterator[Cell]:
         for name, method in variants(options):
@@ -83,7 +93,12 @@ class ApflBench(Bench):
 
         what = "accuracy" if mean else "accuracy of the worst tenth of the clients"
         rows = [[name, *(cell(name, alpha) for alpha in options["alphas"])] for name in (*options["rivals"], *WITHOUT_ROUNDS)]
-        swept = "every undecided parameter swept on validation data" if options["sweep_rounds"] else "nothing swept"
+        swept = (
+            f"parameters swept on validation data, {options['sweep_rounds']} rounds for each value, with "
+            f"{options['clients'][0]} clients and the first seed"
+            if options["sweep_rounds"]
+            else "nothing swept"
+        )
         note = (
             f"Per cent; each client's final model on its own test split, mean over clients, then over seeds. Gradient methods: "
             f"{options['rounds']} rounds, {swept}."
@@ -110,22 +125,16 @@ class ApflBench(Bench):
             yield table(f"APFL as published by {name}", [name, "accuracy %"], rows, note)
 
     def _saved(self, found: Found, options: Options) -> Iterator[Table]:
-        clients, alpha, seed = options["clients"][0], options["alphas"][0], options.seeds[0]
-        mine = found.get(key(clients, alpha, PUBLISHED, seed))
         after = milestones(options["rounds"])
-        for i, what in enumerate(("time", "traffic")):
-            rows = []
-            for name in options["rivals"] if mine is not None else ():
-                theirs = found.get(key(clients, alpha, name, seed))
-                if mine is None or theirs is None or theirs["device"] != mine["device"]:
-                    continue
-                costs = [spent(theirs, rounds) for rounds in after]
-                rows.append([name, *(None if cost is None else saved(whole(mine)[i], cost[i]) for cost in costs)])
+        timed = found.get("timing", {"rivals": {}})
+        for what, name in (("seconds", "Time"), ("bytes", "Traffic")):
+            rows = [[rival, *(saved(timed, rival, what, rounds) for rounds in after)] for rival in timed["rivals"]]
             note = (
-                f"Per cent less than the rival after so many rounds; published: {published.APFL_SAVED}. {clients} clients, "
-                f"dirichlet:{alpha}, first seed. The rivals' sweeps, and evaluation, do not count."
+                f"Per cent less than the rival after so many rounds; published: {published.APFL_SAVED}. {options['clients'][0]} "
+                f"clients, dirichlet:{options['alphas'][0]}, first seed. A rival's cost is its first round and so many times "
+                f"a later one's, of {options['timed_rounds']} that were timed. Sweeps and evaluation do not count."
             )
-            yield table(f"{what[0].upper()}{what[1:]} that APFL saves", ["against", *(f"{r} rounds" for r in after)], rows, note)
+            yield table(f"{name} that APFL saves", ["against", *(f"{r} rounds" for r in after)], rows, note)
 
     # --- plots ---
 
@@ -160,6 +169,10 @@ def key(clients: int, alpha: float, method: str, seed: int) -> str:
     return f"{clients} clients/dirichlet:{alpha}/{method}/seed {seed}"
 
 
+def sweep_key(method: str, alpha: float) -> str:
+    return f"sweep/dirichlet:{alpha}/{method}"
+
+
 def milestones(rounds: int) -> list[int]:
     """
     >>> milestones(200), milestones(3)
@@ -177,11 +190,20 @@ def make(name: str, options: Options) -> Method:
     return as_published(options) if name == PUBLISHED else plain[name]()
 
 
-def measure(options: Options, clients: int, alpha: float, name: str, seed: int) -> Figures:
+def measure(options: Options, clients: int, alpha: float, name: str, seed: int, swept: Figures | None = None) -> Figures:
     federation = cut(data_file(options), clients, f"dirichlet:{alpha}", seed)
-    if name in WITHOUT_ROUNDS:
+    if swept is None:
         return run_method(make(name, options), federation, options.device)
-    return run_rival(name, federation, options)
+    return run_rival(name, federation, options, swept)
+
+
+def measure_sweep(options: Options, alpha: float, name: str) -> Figures:
+    return sweep(name, cut(data_file(options), options["clients"][0], f"dirichlet:{alpha}", options.seeds[0]), options)
+
+
+def measure_timing(options: Options) -> Figures:
+    federation = cut(data_file(options), options["clients"][0], f"dirichlet:{options['alphas'][0]}", options.seeds[0])
+    return time_beside(as_published(options), options["rivals"], federation, options)
 
 
 def variants(options: Options) -> Iterator[tuple[str, APFL]]:

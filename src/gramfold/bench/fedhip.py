@@ -11,8 +11,8 @@ from gramfold import evaluation
 from gramfold.bench import published
 from gramfold.bench.figures import lines, over_seeds, table, value
 from gramfold.bench.frame import Bench, Cell, Figures, Found, Options, Plot, Table
-from gramfold.bench.measuring import cut, data_file, figures_of, load
-from gramfold.bench.rivals import run_rival, saved, spent, whole
+from gramfold.bench.measuring import cut, data_file, load, run_method
+from gramfold.bench.rivals import run_rival, saved, sweep, time_beside
 from gramfold.engines import run
 from gramfold.engines.inprocess import on_device
 from gramfold.federation import Federation
@@ -35,19 +35,22 @@ class FedhipBench(Bench):
     settings: ClassVar[Mapping[str, Any]] = {
         "clients": 100, "partition": "dirichlet:0.1", "alphas": [0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5],
         "late": [0.1, 0.3, 0.5], "dimensions": [768, 384, 192, 96, 48], "disjoint": [20, 5],
-        "rivals": ["fedavg", "fedavg-ft"], "rounds": 200, "sweep_rounds": 20,
+        "rivals": ["fedavg", "fedavg-ft", "ditto"], "rounds": 200, "sweep_rounds": 20, "timed_rounds": 8,
     }  # fmt: skip
     quick: ClassVar[Mapping[str, Any]] = {
         "clients": 5, "partition": "dirichlet:0.5", "alphas": [0.0, 10.0, 1e5], "late": [0.4], "dimensions": [64, 16],
-        "disjoint": [5, 2], "rounds": 3, "sweep_rounds": 0,
+        "disjoint": [5, 2], "rounds": 3, "sweep_rounds": 0, "timed_rounds": 4,
     }  # fmt: skip
 
     # --- cells ---
 
     def cells(self, options: Options) -> list[Cell]:
         made = [*self._analytic(options)]
+        seed = options.seeds[0]
+        made.append(Cell("timing", partial(measure_timing, options, seed)))
         for name in options["rivals"]:
-            made.append(Cell(f"rival/{name}/seed {options.seeds[0]}", partial(measure_rival, options, name, options.seeds[0])))
+            made.append(Cell(f"sweep/{name}", partial(measure_sweep, options, name, seed)))
+            made.append(Cell(f"rival/{name}/seed {seed}", partial(measure_rival, options, name, seed), (f"sweep/{name}",)))
         return made
 
     def _analytic(self, options: Options) -> Iterator[Cell]:
@@ -70,11 +73,16 @@ class FedhipBench(Bench):
         over = partial(over_seeds, found, options.seeds)
         cut_as = f"{options['clients']} clients, {options['partition']}."
         alphas = (*options["alphas"], CHOSEN, "local")
+        rivals = [[name, *(over(partial(_key, f"rival/{name}"), figure) for figure in BOTH)] for name in options["rivals"]]
         made = [
             table(
                 "How far to personalise", ["alpha", "own", "everywhere"],
                 [[_named(a), *(over(partial(_key, f"alpha/{a}"), f) for f in BOTH)] for a in alphas],
                 f"{ON} {cut_as} alpha 0 is AFL, a large one each client alone; chosen: each client's own, by leave-one-out.",
+            ),
+            table(
+                "Gradient methods, at home and everywhere", ["method", "own", "everywhere"], rivals,
+                f"{ON} {cut_as} {options['rounds']} rounds, first seed.",
             ),
             table(
                 "Clients that come late",
@@ -100,20 +108,15 @@ class FedhipBench(Bench):
         return [one for one in made if one["rows"]]
 
     def _saved(self, found: Found, options: Options) -> Table:
-        seed, rows = options.seeds[0], list[list[Any]]()
-        mine = found.get(f"alpha/{CHOSEN}/seed {seed}")
-        for name in options["rivals"]:
-            theirs = found.get(f"rival/{name}/seed {seed}")
-            if mine is None or theirs is None or theirs["device"] != mine["device"]:
-                continue
-            for rounds in sorted({max(1, options["rounds"] // part) for part in (10, 2, 1)}):
-                if (cost := spent(theirs, rounds)) is not None:
-                    less = [saved(own, other) for own, other in zip(whole(mine), cost, strict=True)]
-                    rows.append([f"{name}, {rounds} rounds", *less, 100 * theirs["mean_accuracy"], 100 * mine["mean_accuracy"]])
+        timed, rows = found.get("timing", {"rivals": {}}), list[list[Any]]()
+        for rounds in sorted({max(1, options["rounds"] // part) for part in (10, 2, 1)}):
+            for rival in timed["rivals"]:
+                rows.append([f"{rival}, {rounds} rounds", *(saved(timed, rival, what, rounds) for what in ("seconds", "bytes"))])
         claimed = " and ".join(f"{share} of {what}" for what, share in published.FEDHIP_SAVED.items())
         return table(
-            "What FedHiP saves", ["against", "computation %", "communication %", "its final accuracy %", "FedHiP's %"], rows,
-            f"Per cent less seconds and bytes (both ways) than the rival; published: {claimed}. First seed. Sweeps do not count.",
+            "What FedHiP saves", ["against", "computation %", "communication %"], rows,
+            f"Per cent less seconds and bytes (both ways) than the rival; published: {claimed}. First seed. A rival's cost is "
+            f"its first round and so many times a later one's, of {options['timed_rounds']} timed ones. Sweeps do not count.",
         )  # fmt: skip
 
     def plots(self, found: Found, options: Options) -> list[Plot]:
@@ -147,26 +150,21 @@ def _federation(options: Options, seed: int) -> Federation:
     return cut(data_file(options), options["clients"], options["partition"], seed)
 
 
-def at_home_and_everywhere(method: Method, federation: Federation, device: str) -> Figures:
-    result = run(method, federation, device=device, keep_total=False)
-    everywhere = evaluation.mean(list(result.everywhere(federation, device).values()))
-    return {**figures_of(result), "everywhere_accuracy": everywhere}
-
-
 def measure(options: Options, method: Method, seed: int) -> Figures:
-    return at_home_and_everywhere(method, _federation(options, seed), options.device)
+    return run_method(method, _federation(options, seed), options.device, everywhere=True)
 
 
 def measure_disjoint(options: Options, method: Method, seed: int) -> Figures:
     clients, classes = options["disjoint"]
-    return at_home_and_everywhere(method, cut(data_file(options), clients, f"classes:{classes}", seed), options.device)
+    federation = cut(data_file(options), clients, f"classes:{classes}", seed)
+    return run_method(method, federation, options.device, everywhere=True)
 
 
 def measure_weaker(options: Options, method: Method, dimensions: int, seed: int) -> Figures:
     dataset = load(data_file(options))
     less = replace(dataset, inputs=dataset.inputs[:, :dimensions])
     federation = Federation.from_dataset(less, options["clients"], options["partition"], seed=seed)
-    return figures_of(run(method, federation, device=options.device, keep_heads=False, keep_total=False))
+    return run_method(method, federation, options.device)
 
 
 def measure_late(options: Options, share: float, seed: int) -> Figures:
@@ -191,8 +189,16 @@ def measure_late(options: Options, share: float, seed: int) -> Figures:
     return {"early_accuracy": result.mean_accuracy, **means, "late_clients": len(late)}
 
 
-def measure_rival(options: Options, name: str, seed: int) -> Figures:
-    return run_rival(name, _federation(options, seed), options)
+def measure_sweep(options: Options, name: str, seed: int) -> Figures:
+    return sweep(name, _federation(options, seed), options)
+
+
+def measure_rival(options: Options, name: str, seed: int, swept: Figures) -> Figures:
+    return run_rival(name, _federation(options, seed), options, swept, everywhere=True)
+
+
+def measure_timing(options: Options, seed: int) -> Figures:
+    return time_beside(FedHiP(), options["rivals"], _federation(options, seed), options)
 
 
 BENCH = FedhipBench()

@@ -43,10 +43,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Cell:
-    """One thing to measure. The key is unique and says what it is, as `50 clients/dirichlet:0.1/fedavg/seed 0`."""
+    """One thing to measure. The key is unique and says what it is, as `50 clients/dirichlet:0.1/fedavg/seed 0`.
+
+    `needs` are the keys of cells that come first, such as a sweep; `measure` is called with their figures, in this order.
+    """
 
     key: str
-    measure: Callable[[], Figures]
+    measure: Callable[..., Figures]
+    needs: Sequence[str] = ()
 
 
 class Bench(ABC):

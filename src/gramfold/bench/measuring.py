@@ -33,15 +33,22 @@ def cut(path: str, clients: int, partition: str, seed: int, min_size: int = 2) -
     return Federation.from_dataset(load(path), clients, partition, seed=seed, min_size=min_size)
 
 
-def run_method(method: Method, federation: Federation, device: str = "cpu", evaluate_every: int = 0) -> Figures:
-    """A method's figures on a federation."""
-    return figures_of(run(method, federation, device=device, keep_heads=False, keep_total=False, evaluate_every=evaluate_every))
+def run_method(
+    method: Method, federation: Federation, device: str = "cpu", evaluate_every: int = 0, everywhere: bool = False
+) -> Figures:
+    """A method's figures on a federation; `everywhere`: also how every client's head does on all clients' test samples."""
+    result = run(method, federation, device=device, keep_heads=everywhere, keep_total=False, evaluate_every=evaluate_every)
+    if not everywhere:
+        return figures_of(result)
+    mean = evaluation.mean(list(result.everywhere(federation, device).values()))
+    return {**figures_of(result), "everywhere_accuracy": mean}
 
 
 def figures_of(result: Result) -> dict[str, Any]:
     """What papers print of a run: accuracies as shares; bytes of a client, on average; seconds without evaluation.
 
-    `primary_accuracy` is the shared model on each client's own test split, averaged as `mean_accuracy` is.
+    `primary_accuracy` is the shared model on each client's own test split, averaged as `mean_accuracy` is. The history has the
+    rounds that were evaluated.
     """
     clients = list(result.clients.values())
     shared = [client.shared.accuracy for client in clients if client.shared is not None and client.shared.accuracy is not None]
@@ -51,7 +58,7 @@ def figures_of(result: Result) -> dict[str, Any]:
         "primary_accuracy": evaluation.mean(shared), "rounds": result.rounds, "clients": len(clients),
         "uplink_bytes": result.uplink_bytes / len(clients), "downlink_bytes": result.downlink_bytes / len(clients),
         "seconds": sum(spent for phase, spent in result.seconds.items() if phase != "evaluate"),
-        "chosen": _plain(result.chosen), "history": [dict(entry) for entry in result.history] if result.rounds > 1 else [],
+        "chosen": _plain(result.chosen), "history": [dict(entry) for entry in result.history if "mean_accuracy" in entry],
     }  # fmt: skip
 
 

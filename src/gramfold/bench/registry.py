@@ -5,7 +5,7 @@ import importlib
 from gramfold.bench.frame import Bench
 from gramfold.errors import GramfoldError
 
-BENCHES = ("apfl", "fedhip")
+BENCHES = ("apfl", "fedhip", "leaderboard")
 
 
 def open_bench(name: str) -> Bench:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gramfold import wire
-from gramfold.bench.frame import Bench, Figures, Found, Options
+from gramfold.bench.frame import Bench, Cell, Figures, Found, Options
 from gramfold.bench.registry import open_bench
 from gramfold.engines.saved import make_folder
 from gramfold.engines.workers import cpu_count
@@ -42,11 +42,12 @@ def run_bench(
     those of a free machine.
     """
     _require_same(folder, bench, options)
-    keys = [cell.key for cell in bench.cells(options)]
-    if len(set(keys)) < len(keys):
-        raise AssertionError("two cells have one key")
-    wanted = [key for key in keys if not only or any(fnmatch.fnmatchcase(key, pattern) for pattern in only)]
-    missing = [key for key in wanted if not _path(folder, key).exists()]
+    listed = bench.cells(options)
+    cells = {cell.key: cell for cell in listed}
+    assert len(cells) == len(listed), "two cells have one key"
+    named = {key for key in cells if not only or any(fnmatch.fnmatchcase(key, pattern) for pattern in only)}
+    wanted = named.union(*(cells[key].needs for key in named))
+    missing = [cell for key, cell in cells.items() if key in wanted and not _path(folder, key).exists()]
     ends = None if minutes is None else time.monotonic() + 60 * minutes
     try:
         if jobs == 1:
@@ -74,8 +75,9 @@ def contents(bench: Bench, options: Options, folder: Path) -> dict[str, Any]:
 def measure(bench: Bench, options: Options, folder: Path, key: str) -> float:
     """Measure one cell and keep its figures; the seconds it took."""
     cell = next(cell for cell in bench.cells(options) if cell.key == key)
+    needed = _read(folder, cell.needs)
     begun = time.perf_counter()
-    figures = dict(plain(dict(cell.measure())))
+    figures = dict(plain(dict(cell.measure(*(needed[one] for one in cell.needs)))))
     seconds = time.perf_counter() - begun
     kept = {"key": key, "figures": {**figures, "wall_seconds": seconds, "device": device_name(options.device)}}
     if not (folder / IDENTITY).exists():  # not before there is something to keep
@@ -91,35 +93,42 @@ def _measure_elsewhere(name: str, options: Options, folder: Path, key: str) -> f
 
 
 def _one_by_one(
-    bench: Bench, options: Options, folder: Path, keys: Sequence[str], ends: float | None, progress: Progress | None
+    bench: Bench, options: Options, folder: Path, cells: Sequence[Cell], ends: float | None, progress: Progress | None
 ) -> None:
-    for done, key in enumerate(keys, 1):
+    for done, cell in enumerate(cells, 1):
         if ends is not None and time.monotonic() >= ends:
             return
-        seconds = measure(bench, options, folder, key)
+        seconds = measure(bench, options, folder, cell.key)
         if progress is not None:
-            progress(done, len(keys), key, seconds)
+            progress(done, len(cells), cell.key, seconds)
 
 
 def _side_by_side(
-    bench: Bench, options: Options, folder: Path, keys: Sequence[str], ends: float | None, progress: Progress | None, jobs: int
+    bench: Bench,
+    options: Options,
+    folder: Path,
+    cells: Sequence[Cell],
+    ends: float | None,
+    progress: Progress | None,
+    jobs: int,
 ) -> None:
     """A cell begins when another ends, so that time that runs out leaves as few as possible begun."""
-    waiting, running, done = list(keys), dict[Future[float], str](), 0
+    waiting, running, done = list(cells), dict[Future[float], str](), 0
     threads = str(max(1, cpu_count() // jobs))
     os.environ |= {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
         while waiting or running:
             if ends is not None and time.monotonic() >= ends:
                 waiting.clear()
-            while waiting and len(running) < jobs:
-                key = waiting.pop(0)
-                running[pool.submit(_measure_elsewhere, bench.name, options, folder, key)] = key
+            for cell in [cell for cell in waiting if all(_path(folder, key).exists() for key in cell.needs)]:
+                if len(running) < jobs:
+                    waiting.remove(cell)
+                    running[pool.submit(_measure_elsewhere, bench.name, options, folder, cell.key)] = cell.key
             for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
                 key, done = running.pop(future), done + 1
                 seconds = future.result()
                 if progress is not None:
-                    progress(done, len(keys), key, seconds)
+                    progress(done, len(cells), key, seconds)
 
 
 # --- the folder ---

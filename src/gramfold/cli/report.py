@@ -1,4 +1,4 @@
-"""`gramfold report`: rewrites the page from a result.json, or writes one page for several."""
+"""`gramfold report`: rewrites the page from the JSON of a run or a bench, or writes one page for several runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,25 +8,29 @@ import typer
 from gramfold import wire
 from gramfold.engines.folder import REPORT, RESULT, read_page
 from gramfold.errors import GramfoldError
-from gramfold.report import render_page, render_runs
+from gramfold.report import render_bench, render_page, render_runs
 from gramfold.report.runs import Named
 
-RUNS = "comparison.html"
+RUNS, BENCH = "comparison.html", "bench.json"
 
 
 def report(
-    results: Annotated[list[Path], typer.Argument(help="A result.json, or the folder of a run; several are compared.")],
+    results: Annotated[
+        list[Path], typer.Argument(help="A result.json, or the folder of a run; several are compared. Or a bench's.")
+    ],
     out: Annotated[
         Path | None, typer.Option(help=f"Where to write the page; next to the result if not given, or {RUNS} for several.")
     ] = None,
 ) -> None:
-    """Write report.html from a result.json; from several, a page that has them side by side."""
-    found = [(result, read_page(result)) for result in results]
+    """Write report.html from a result.json or a bench.json; from several results, a page that has them side by side."""
+    found = [(result, read_page(_file(result))) for result in results]
     for result, content in found:
+        if "bench" in content and len(found) > 1:
+            raise GramfoldError(f"{result} is a bench's: its page stands alone; give one at a time")
         try:
-            page = render_page(content)
+            page = render_bench(content) if "bench" in content else render_page(content)
         except (ValueError, KeyError, TypeError):
-            raise GramfoldError(f"{result} is not a result of gramfold run") from None
+            raise GramfoldError(f"{result} is not a result of gramfold run or gramfold bench") from None
     target = out
     if len(found) > 1:
         page = render_runs(_named(found))
@@ -35,6 +39,11 @@ def report(
     target = target or (result / REPORT if result.is_dir() else result.with_name(REPORT))
     wire.write_atomically(target, page.encode(), public=True)
     typer.echo(f"wrote {target}")
+
+
+def _file(given: Path) -> Path:
+    """The file of a run or of a bench in a folder."""
+    return given / BENCH if (given / BENCH).is_file() and not (given / RESULT).exists() else given
 
 
 def _named(found: list[tuple[Path, dict[str, object]]]) -> list[Named]:

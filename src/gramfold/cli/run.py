@@ -118,7 +118,10 @@ def run(
                     if heads is not None:
                         _save_heads(heads / method.name if seeds is None else heads / method.name / f"seed-{number}", outcome)
                     results.append(replace(outcome, heads={}))
-            pages.append(page(results, seed=number, engine=engine, device=device, **federation.description))
+            known = (
+                {} if secure or dp_eps is not None else {"labels": federation.label_counts()}
+            )  # what protections hide stays hidden
+            pages.append(page(results, seed=number, engine=engine, device=device, **federation.description, **known))
     content = pages[0]
     for name in TABLES:
         (out / name).unlink(missing_ok=True)  # of an earlier run

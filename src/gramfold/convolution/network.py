@@ -1,6 +1,7 @@
 """A network as far as it has been solved: what its layers make of images, and the patches that the next layer is solved from."""
 
 import functools
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,6 +17,9 @@ from gramfold.numerics.arrays import Array
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+ON_CHIP, ON_DEVICE = 2 * 2**20, 2**28
+"""How many bytes the widest layer may take at a time: what a processor's cache holds, and what keeps an accelerator busy."""
 
 CONTRAST_FLOOR = 1e-3
 """Added to a patch's variance before it is divided by it: flat patches are noise. Pixels have a variance of about one."""
@@ -85,15 +89,11 @@ class ConvolutionMap:
         """float64 features (n x dim), of the inputs' kind."""
         if not self.complete:
             raise GramfoldError("this network has layers yet to be solved")
-        inputs = inputs[None] if inputs.ndim == 3 else inputs
-        if arrays.is_traced():
-            return self.patches(inputs)
-        parts = [self.patches(inputs[block]) for block in self.blocks(len(inputs))]
-        return arrays.concatenate(parts) if parts else arrays.zeros((0, self.dim), inputs)
+        return self.patches(inputs[None] if inputs.ndim == 3 else inputs)
 
     def blocks(self, samples: int) -> list[slice]:
-        """Slices of samples whose widest layer is of moderate size: memory does not grow with their number."""
-        return arrays.blocks(samples, self._widest())
+        """Slices of samples whose patches under the next layer are of moderate size: memory does not grow with their number."""
+        return arrays.blocks(samples, self.next.positions * self.dim)
 
     def _widest(self) -> int:
         """The most numbers that a sample becomes on its way."""
@@ -108,14 +108,32 @@ class ConvolutionMap:
         import torch
 
         with stopwatch.phase("features"):
-            x = pixels(torch.as_tensor(inputs))
-            weights = iter(self.arrays.values())
-            for step in self._before:
-                x = _apply(step, x, next(weights) if step.kind in SOLVED else None)
-            columns = _columns(self.next, x)
-            rows = columns.new_ones((x.shape[0] * self.next.positions, self.dim))
-            rows[:, 1:] = columns.transpose(1, 2).reshape(-1, self.dim - 1)
+            images = torch.as_tensor(inputs)
+            layers = [torch.as_tensor(weights, device=images.device) for weights in self.arrays.values()]
+            if arrays.is_traced():
+                return self._patches(images, layers)
+            rows = torch.empty((len(images) * self.next.positions, self.dim), dtype=torch.float64, device=images.device)
+            cached = ON_CHIP if images.device.type == "cpu" else ON_DEVICE
+            each, positions = max(1, cached // (8 * self._widest())), self.next.positions
+            for start in range(0, len(images), each):
+                some = images[start : start + each]
+                self._patches(some, layers, rows[start * positions : (start + len(some)) * positions])
             return arrays.like(rows, inputs)
+
+    def _patches(self, images: "Tensor", layers: "Sequence[Tensor]", out: "Tensor | None" = None) -> "Tensor":
+        """The same of few images, written into `out` where that is given."""
+        x, weights = pixels(images).movedim(1, -1), iter(layers)
+        threshold = None
+        for step, after in itertools.pairwise([*self._before, self.next]):
+            if step.kind in SOLVED:
+                x = _solved(step, x, next(weights))
+            elif step.kind == "split" and after.kind == "grid":
+                threshold = step.numbers[0]
+            elif step.kind == "grid" and threshold is not None:
+                x, threshold = _split_grid(threshold, step, x), None
+            else:
+                x = _fixed(step, x)
+        return _rows(self.next, x, out)
 
 
 def pixels(x: "Tensor") -> "Tensor":
@@ -126,38 +144,70 @@ def pixels(x: "Tensor") -> "Tensor":
     return (x.to(torch.float64).movedim(-1, 1) / scale - 0.5) / 0.25
 
 
-def _columns(step: Step, x: "Tensor") -> "Tensor":
-    """The patches of a layer's input, n x numbers x positions, without the constant."""
-    from torch.nn import functional
-
-    if step.kind == "dense":
-        return x.reshape(x.shape[0], -1, 1)
-    columns = functional.unfold(x, step.size)
+def _rows(step: Step, x: "Tensor", out: "Tensor | None" = None) -> "Tensor":
+    """The patches of a layer's input (n x H x W x channels), (n positions) x numbers: a constant one, then channel by channel."""
+    n, size = x.shape[0], step.size
+    views = x.movedim(-1, 1)[:, None, None] if step.kind == "dense" else x.unfold(1, size, 1).unfold(2, size, 1)
+    rows = x.new_empty((n * step.positions, step.patch)) if out is None else out
+    rows[:, 0] = 1.0
+    patches = rows[:, 1:]
+    patches.view(n, *views.shape[1:]).copy_(views)
     if step.contrast:
-        columns -= columns.mean(1, keepdim=True)
-        columns /= (columns.square().mean(1, keepdim=True) + CONTRAST_FLOOR).sqrt()
-    return columns
+        patches -= patches.mean(1, keepdim=True)
+        patches /= (patches.square().mean(1, keepdim=True) + CONTRAST_FLOOR).sqrt()
+    return rows
 
 
-def _apply(step: Step, x: "Tensor", weights: Array) -> "Tensor":
+def _solved(step: Step, x: "Tensor", weights: "Tensor") -> "Tensor":
+    return (_rows(step, x) @ weights).reshape(x.shape[0], *step.output)
+
+
+def _fixed(step: Step, x: "Tensor") -> "Tensor":
+    """What a step without weights makes of n x H x W x channels."""
     import torch
     from torch.nn import functional
 
+    n, size = x.shape[0], step.size if step.numbers else 0
+    height, width, channels = step.shape
     match step.kind:
-        case "conv" | "dense":
-            matrix = torch.as_tensor(weights, device=x.device)
-            out = matrix[1:].T @ _columns(step, x)
-            out += matrix[0][:, None]
-            return out.reshape(x.shape[0], *(step.output[2], *step.output[:2]))
         case "pad":
-            return functional.pad(x, [step.size] * 4)
-        case "max":
-            return functional.max_pool2d(x, step.size)
-        case "mean":
-            return functional.avg_pool2d(x, step.size)
+            return functional.pad(x, [0, 0, *[size] * 4])
+        case "max" | "mean":
+            x = x[:, : height // size * size, : width // size * size]
+            squares = x.reshape(n, height // size, size, width // size, size, channels)
+            return squares.amax((2, 4)) if step.kind == "max" else squares.mean((2, 4))
         case "grid":
-            return functional.adaptive_avg_pool2d(x, step.size)
+            return _grid(step, x, channels)
         case "split":
-            return functional.relu_(torch.cat([x, -x], 1).sub_(step.numbers[0]))
+            beyond = functional.softshrink(x, step.numbers[0])
+            return torch.cat([beyond, -beyond], -1).relu_()
     activated: Tensor = ACTIVATIONS[step.kind](x)
     return activated
+
+
+def _grid(step: Step, x: "Tensor", channels: int) -> "Tensor":
+    """The mean of every cell, as a product: far quicker than a pooling layer."""
+    import torch
+
+    height, width, _ = step.shape
+    cells = torch.kron(_cells(height, step.size, x), _cells(width, step.size, x))
+    return (cells @ x.reshape(x.shape[0], height * width, channels)).reshape(x.shape[0], step.size, step.size, channels)
+
+
+def _split_grid(threshold: float, step: Step, x: "Tensor") -> "Tensor":
+    """A split and the grid after it, without ever laying out the split's numbers: they are twice as many as a convolution's.
+    What lies above t is max(x, t) - t, and means of both are taken before t is."""
+    import torch
+
+    above = _grid(step, x.clamp(min=threshold), x.shape[3])
+    below = _grid(step, x.clamp_(max=-threshold), x.shape[3])
+    return torch.cat([above - threshold, -threshold - below], -1)
+
+
+def _cells(length: int, count: int, like: "Tensor") -> "Tensor":
+    """count x length: each row takes the mean of one of `count` stretches that cover `length` places, some of them twice."""
+    cells = like.new_zeros((count, length))
+    for i in range(count):
+        start, stop = i * length // count, -(-(i + 1) * length // count)
+        cells[i, start:stop] = 1.0 / (stop - start)
+    return cells

@@ -19,7 +19,7 @@ from gramfold.engines.workers import Workers, cpu_count
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
 from gramfold.federation import Federation, Samples
-from gramfold.heads import Head
+from gramfold.heads import Head, Mapped
 from gramfold.methods import Batched, ClientData, Method, Tunable
 from gramfold.numerics import arrays, threads
 from gramfold.privacy import Privacy
@@ -236,8 +236,9 @@ class InProcess(Transport):
             head = made.get(name) or final.method.personalize(data, reply)
         with stopwatch.phase("evaluate"):
             test = on_device(self._by_name[name].test(), self.device)
-            scored = score_head(head, test)
-            shared = score_head(final.shared, test) if final.shared is not None else None
+            mapped: Mapped = {}
+            scored = score_head(head, test, mapped)
+            shared = score_head(final.shared, test, mapped) if final.shared is not None else None
         done.append(Finished(name, data.train.n, scored, shared, head.chosen, head if final.keep_heads else None))
 
 

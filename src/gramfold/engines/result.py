@@ -382,8 +382,13 @@ class Result:
     @property
     def calibration_error(self) -> float | None:
         """Expected calibration error over the pooled test samples; None for a method whose scores are not probabilities."""
+        pooled = self._calibration()
+        return None if pooled is None else pooled.expected_error
+
+    def _calibration(self) -> Calibration | None:
+        """Over the pooled test samples."""
         parts = [client.scored.calibration for client in self._tested() if client.scored.calibration is not None]
-        return sum(parts, Calibration()).expected_error if parts else None
+        return sum(parts, Calibration()) if parts else None
 
     @property
     def leave_one_out_accuracy(self) -> float | None:
@@ -413,6 +418,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The method's entry in result.json."""
+        figures, bins = OF_CLASSES if self.classification else OF_VALUES, self._calibration()
         if self.classification:
             means = {
                 "mean_accuracy": self.mean_accuracy,
@@ -439,6 +445,7 @@ class Result:
             **means,
             "leave_one_out_accuracy": self.leave_one_out_accuracy,
             "calibration_error": self.calibration_error,
+            **({} if bins is None else {"reliability": {key: part.tolist() for key, part in vars(bins).items()}}),
             "uplink_bytes": self.uplink_bytes,
             "downlink_bytes": self.downlink_bytes,
             **({"privacy": dict(self.privacy)} if self.privacy else {}),
@@ -449,7 +456,8 @@ class Result:
                     "name": client.name,
                     "train": client.train,
                     "test": client.test,
-                    **{key: getattr(client.scored, key) for key in (OF_CLASSES if self.classification else OF_VALUES)},
+                    **{key: getattr(client.scored, key) for key in figures},
+                    **({} if client.shared is None else {f"shared_{figures[0]}": getattr(client.shared, figures[0])}),
                     "uplink_bytes": client.uplink_bytes,
                     "downlink_bytes": client.downlink_bytes,
                     "chosen": dict(client.chosen),

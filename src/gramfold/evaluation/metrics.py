@@ -10,7 +10,7 @@ from gramfold.errors import GramfoldError
 from gramfold.evaluation.calibration import BINS, Calibration
 from gramfold.evaluation.ranking import auc
 from gramfold.federation import Samples
-from gramfold.heads import Head
+from gramfold.heads import Head, Mapped
 from gramfold.numerics.arrays import to_numpy
 
 MAX_SAMPLES = 2**53
@@ -98,11 +98,11 @@ class Evaluation:
         return cls(scored.n, scored.accuracy, None, error, scored.balanced_accuracy, scored.auc, scored.log_loss)
 
 
-def score_head(head: Head, samples: Samples) -> Scored:
-    """The score of a head on samples."""
+def score_head(head: Head, samples: Samples, mapped: Mapped | None = None) -> Scored:
+    """The score of a head on samples; `mapped` is what heads scored on the same samples have in common."""
     if not samples.n:
         return Scored(0)
-    scores, targets = to_numpy(head.scores(samples.inputs)), to_numpy(samples.targets)
+    scores, targets = to_numpy(head.scores(samples.inputs, mapped)), to_numpy(samples.targets)
     if head.labels is None:
         errors, around = (float((part**2).sum()) for part in (scores - targets, targets - targets.mean(0)))
         return Scored(samples.n, squared_error=errors, variation=around)

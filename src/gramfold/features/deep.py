@@ -92,10 +92,12 @@ class DeepMap:
         """B_t, as a NumPy array."""
         return self._drawn(layer)(np.empty(0))
 
-    def step(self, rows: Array, layer: int) -> Array:
-        """Phi_t+1 from Phi_t."""
+    def step(self, rows: Array, layer: int, widened: Array | None = None) -> Array:
+        """Phi_t+1 from Phi_t, and from act(Phi_t B_t) where that is known."""
         inner, outer = (like(self.arrays[name], rows) for name in layer_names(layer))
-        return rows + (self.widen(rows, layer) @ inner) @ outer.T
+        made = ((self.widen(rows, layer) if widened is None else widened) @ inner) @ outer.T
+        made += rows
+        return made
 
 
 def layer_names(layer: int) -> tuple[str, str]:

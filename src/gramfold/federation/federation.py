@@ -54,6 +54,19 @@ class Federation:
         _check_fraction(part)
         return replace(self, clients=[_validating(client, self.task, part) for client in self.clients], cut=None)
 
+    def label_counts(self) -> dict[str, Any] | None:
+        """The classes, and for each client how many training samples it has of each, under the class's place among them.
+
+        None for regression. For looking at a federation that is all here: over a network nobody but a client knows its own.
+        """
+        if self.task.labels is None:
+            return None
+        counts = {}
+        for client in self.clients:
+            codes, n = np.unique(to_numpy(client.train().targets), return_counts=True)
+            counts[client.name] = {str(code): int(many) for code, many in zip(codes, n, strict=True)}
+        return {"classes": list(self.task.labels), "counts": counts}
+
     @classmethod
     def split(
         cls,

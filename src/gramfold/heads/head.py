@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 KINDS = {"linear": __name__, "torch": "gramfold.heads.torch_head"}
 """The kinds of head a file may hold, and the module that reads each; a module is only imported for a file that needs it."""
 
+Mapped = dict[tuple[Any, ...], Array]
+"""What maps have made of some inputs."""
+
 
 @dataclass(frozen=True)
 class Stream:
@@ -95,14 +98,15 @@ class Head:
         chosen = ", ".join(f"{key}={value:.3g}" for key, value in self.chosen.items() if isinstance(value, int | float))
         return f"Head({self.method or 'linear'}: {what}, {self.inputs} inputs, {streams}{'; ' + chosen if chosen else ''})"
 
-    def scores(self, inputs: Array) -> Array:
+    def scores(self, inputs: Array, mapped: Mapped | None = None) -> Array:
         """n x classes scores, before the argmax (for a regressor: the predictions).
 
         Inputs are rows of numbers, dense or sparse, or images, as the head was made for; a single sample may come as it is.
+        `mapped` is for heads that score the same inputs one after another: given to all, it spares them each other's maps.
         """
         rows = self.rows(inputs)
         check.require_finite(rows, self._whose)
-        return self.forward(rows)
+        return self.forward(rows, mapped)
 
     @property
     def _whose(self) -> str:
@@ -112,9 +116,9 @@ class Head:
         """The samples as this head takes them; raises if their shape is another."""
         return check.fitting(inputs, self.shape, self._whose)
 
-    def forward(self, inputs: Array) -> Array:
+    def forward(self, inputs: Array, mapped: Mapped | None = None) -> Array:
         """The scores of samples that are known to fit and to be finite."""
-        mapped: dict[tuple[Any, ...], Array] = {}
+        mapped = {} if mapped is None else mapped
         total = _summed(self.streams, inputs, mapped)
         if self.evidence is not None:
             total = self.evidence(total)
@@ -308,7 +312,7 @@ def _key(of: Map) -> tuple[Any, ...]:
     return (json.dumps(of.description, sort_keys=True), *(id(array) for array in of.arrays.values()))
 
 
-def _summed(streams: Sequence[Stream], inputs: Array, mapped: dict[tuple[Any, ...], Array]) -> Array:
+def _summed(streams: Sequence[Stream], inputs: Array, mapped: Mapped) -> Array:
     """The streams' sum; `mapped` holds what maps have made of these inputs already."""
     total = None
     for stream in streams:

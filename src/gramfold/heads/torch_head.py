@@ -10,7 +10,7 @@ import numpy as np
 from gramfold import networks
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.heads import Head, Stream
-from gramfold.heads.head import list_of, origin_of
+from gramfold.heads.head import Mapped, list_of, origin_of
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
@@ -40,7 +40,7 @@ class TorchHead(Head):
     def shape(self) -> tuple[int, ...]:
         return tuple(self.network["shape"])
 
-    def forward(self, inputs: Array) -> Array:
+    def forward(self, inputs: Array, mapped: Mapped | None = None) -> Array:
         """n x classes logits: NumPy for NumPy inputs, torch otherwise."""
         arrays.require_torch()
         import torch

@@ -33,8 +33,9 @@ from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
-REPRESENTATION, LAYERS = "representation", "layers"
-"""Keys of a client's memory: its samples under the layers solved so far, and the number of those layers."""
+REPRESENTATION, LAYERS, WIDENED = "representation", "layers", "widened"
+"""Keys of a client's memory: its samples under the layers solved so far, the number of those layers, and F_t of the next one
+while that is being solved: made once, it is a third of the arithmetic saved."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +107,13 @@ class DeepAFL(Method):
         deep, space = broadcast.map, broadcast.space
         rows, train = _rows(client, deep), counting(client)
         client.memory |= {REPRESENTATION: rows, LAYERS: np.array(deep.layers)}
+        client.memory.pop(WIDENED, None)
         if deep.next_outer is None:
             upload = Moments.from_features(rows, train.targets, space.labels, deep.fingerprint, weights=train.weights)
             return self._head.upload(upload, client) if deep.layers == self.depth else upload
         residuals = space.targets(train, rows) - rows @ deep.next_outer
-        return Moments.from_features(deep.widen(rows, deep.layers), residuals, None, deep.fingerprint, weights=train.weights)
+        client.memory[WIDENED] = deep.widen(rows, deep.layers)
+        return Moments.from_features(client.memory[WIDENED], residuals, None, deep.fingerprint, weights=train.weights)
 
     def check_packet(self, packet: Packet, broadcast: Deep) -> None:
         self._asked(broadcast).check_packet(packet)
@@ -156,7 +159,7 @@ def _rows(client: ClientData, deep: DeepMap) -> Array:
     if rows is None:
         rows, so_far = deep.base(counting(client).inputs), 0
     for t in range(so_far, deep.layers):
-        rows = deep.step(rows, t)
+        rows = deep.step(rows, t, client.memory.get(WIDENED) if t == so_far else None)
     return rows
 
 

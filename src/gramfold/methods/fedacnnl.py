@@ -46,7 +46,6 @@ class FedACnnL(Method):
     summary: ClassVar[str] = "a shared convolutional network, solved layer by layer, without gradients"
     paper: ClassVar[str] = "Gu et al., arXiv 2502.06915"
     input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
-    threaded: ClassVar[bool] = False  # torch has threads of its own
 
     network: str = DEFAULT
     beta: float | None = None

@@ -42,7 +42,6 @@ class PaceCNN(Method):
     paper: ClassVar[str] = "gramfold"
     probabilistic: ClassVar[bool] = True
     input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
-    threaded: ClassVar[bool] = False  # torch has threads of its own
 
     network: str = DEFAULT
     beta: float | None = None

@@ -79,7 +79,6 @@ class PFedACnnL(Method):
     summary: ClassVar[str] = "networks solved layer by layer for groups of clients, then each client's own layers near them"
     paper: ClassVar[str] = "Gu et al., arXiv 2502.06915"
     input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
-    threaded: ClassVar[bool] = False  # torch has threads of its own
 
     network: str = DEFAULT
     beta: float | None = None

@@ -1,12 +1,10 @@
-"""Small SVG charts, written by hand so that the page is self-contained."""
+"""Small SVG charts for notebooks and files of their own; those of the page are drawn in the browser (`assets/page.js`)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
-
-from gramfold.report.text import duration, size
 
 WIDTH, LEFT, RIGHT = 760, 120, 50
 MAX_DOTS = 600
@@ -89,98 +87,3 @@ def intervals(methods: Sequence[Mapping[str, Any]], figure: str) -> str:
         body.append(f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{y - 9:.1f}" y2="{y + 9:.1f}" class="mean"/>')
         body.append(_text(WIDTH - RIGHT + 8, y + 5, _shown(method["mean"], figure), "start", "value"))
     return _svg(height, body, f"mean {figure} over seeds and its confidence interval, by method")
-
-
-def phase_bars(methods: Sequence[Mapping[str, Any]]) -> str:
-    """Seconds per phase, by method."""
-    row, top = 30, 26
-    phases = list(methods[0]["seconds"])
-    most = max(sum(m["seconds"].values()) for m in methods) or 1.0
-    scale = (WIDTH - LEFT - RIGHT - 30) / most
-    body, cursor = [], float(LEFT)
-    for j, phase in enumerate(phases):
-        body.append(
-            f'<rect x="{cursor:.1f}" y="4" width="11" height="11" class="phase{j}"/>{_text(cursor + 16, 14, phase, css="axis")}'
-        )
-        cursor += 30 + 8 * len(phase)
-    for i, method in enumerate(methods):
-        y, start = top + row * i, float(LEFT)
-        body.append(_text(LEFT - 12, y + 16, method["name"], "end", "name"))
-        for j, phase in enumerate(phases):
-            width = method["seconds"][phase] * scale
-            body.append(f'<rect x="{start:.1f}" y="{y + 3}" width="{width:.1f}" height="{row - 10}" class="phase{j}"/>')
-            start += width
-        body.append(_text(start + 6, y + 17, duration(sum(method["seconds"].values())), css="value"))
-    return _svg(top + row * len(methods) + 6, body, "seconds per phase, by method")
-
-
-def size_bars(clients: Sequence[Mapping[str, Any]]) -> str:
-    """How many training samples each client has, largest first."""
-    sizes = np.sort([client["train"] for client in clients])[::-1]
-    if len(sizes) > MAX_DOTS:
-        sizes = np.quantile(sizes, np.linspace(1, 0, MAX_DOTS))
-    height, base = 130, 108
-    step = (WIDTH - LEFT - RIGHT) / max(len(sizes), 1)
-    most = max(float(sizes[0]) if len(sizes) else 1.0, 1.0)
-    body = [_text(LEFT - 12, 18, f"{most:.0f}", "end", "axis"), _text(LEFT - 12, base, "0", "end", "axis")]
-    for i, count in enumerate(sizes):
-        tall = 96 * float(count) / most
-        place = f'x="{LEFT + i * step:.2f}" y="{base - tall:.1f}"'
-        body.append(f'<rect {place} width="{max(step * 0.8, 0.6):.2f}" height="{tall:.1f}" class="size"/>')
-    body.append(_text(LEFT, base + 17, f"{len(clients)} clients by training samples", css="axis"))
-    return _svg(height, body, "training samples of each client, largest first")
-
-
-def round_curves(methods: Sequence[Mapping[str, Any]]) -> str:
-    """Accuracy against rounds, seconds and bytes, one line per method; a method of one round is a dot. Empty without curves."""
-    tested = [
-        (method["name"], len(method["clients"]), [entry for entry in method.get("history", []) if entry.get("mean_accuracy")])
-        for method in methods
-    ]
-    if not any(len(entries) > 1 for _, _, entries in tested):
-        return ""
-    axes: list[tuple[str, Callable[[float], str] | None, Callable[[Mapping[str, Any], int], float]]] = [
-        ("rounds", None, lambda entry, _: float(entry["round"])),
-        ("time", duration, lambda entry, _: float(entry["seconds"])),
-        ("bytes sent and received per client", size, lambda e, n: float(e["uplink_bytes"] + e["downlink_bytes"]) / max(n, 1)),
-    ]
-    return "".join(
-        _curves(label, format_end, [(name, [(at(e, n), e["mean_accuracy"]) for e in entries]) for name, n, entries in tested])
-        for label, format_end, at in axes
-    )
-
-
-def _curves(
-    label: str, format_end: Callable[[float], str] | None, lines: Sequence[tuple[str, Sequence[tuple[float, float]]]]
-) -> str:
-    """One chart; an axis with a format for its ends is logarithmic."""
-    logarithmic = format_end is not None
-    height, top, bottom, right = 260, 14, 220, 130
-    place = (lambda value: float(np.log10(max(value, 1e-6)))) if logarithmic else float
-    shown = [(name, points) for name, points in lines if points]
-    all_x = [place(x) for _, points in shown for x, _ in points]
-    all_y = [y for _, points in shown for _, y in points]
-    low, span = min(all_x), max(max(all_x) - min(all_x), 1e-9)
-    floor = float(np.floor(10 * min(all_y)) / 10)
-    rise = max(max(all_y) - floor, 0.05)
-
-    def at(x: float, y: float) -> tuple[float, float]:
-        return LEFT + (place(x) - low) / span * (WIDTH - LEFT - right), bottom - (y - floor) / rise * (bottom - top)
-
-    body = [_text(LEFT, bottom + 34, label + (", logarithmic" if logarithmic else ""), css="axis")]
-    for tick in np.linspace(floor, floor + rise, 5):
-        y = bottom - (tick - floor) / rise * (bottom - top)
-        body.append(f'<line x1="{LEFT}" x2="{WIDTH - right}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
-        body.append(_text(LEFT - 8, y + 4, f"{100 * tick:.0f} %", "end", "axis"))
-    for value, anchor in ((low, "start"), (low + span, "end")):
-        x = LEFT + (value - low) / span * (WIDTH - LEFT - right)
-        body.append(_text(x, bottom + 16, format_end(10**value) if format_end else f"{value:.0f}", anchor, "axis"))
-    ends = np.array([at(*points[-1])[1] for _, points in shown])
-    for i, (rank, (name, points)) in enumerate(zip(np.argsort(np.argsort(ends)), shown, strict=True)):
-        colour = f"hsl({int(360 * i / len(shown))} 60% 45%)"
-        xy = [at(*point) for point in points]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in xy)
-        body.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        body.append(f'<circle cx="{xy[-1][0]:.1f}" cy="{xy[-1][1]:.1f}" r="3.5" fill="{colour}"/>')
-        body.append(f'<text x="{WIDTH - right + 12}" y="{top + 4 + 14 * int(rank)}" style="fill: {colour}">{escape(name)}</text>')
-    return _svg(max(height, top + 14 * len(shown) + 10), body, f"accuracy against {label}, by method")

@@ -1,184 +1,266 @@
-"""The report page: one self-contained HTML file made from result.json alone."""
+"""The page of a run, of a run over several seeds, and of several runs: made from result.json alone."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 from gramfold.report import papers
-from gramfold.report.charts import client_strips, intervals, phase_bars, round_curves, size_bars
-from gramfold.report.columns import columns
-from gramfold.report.runs import Named, averaged, run_cells, runs_columns
-from gramfold.report.text import number, percent, setting
+from gramfold.report.clients import clients_of, figure_of, gains, rounded
+from gramfold.report.columns import Column, columns, per_client
+from gramfold.report.runs import Named, averaged, run_cells, runs_columns, side_by_side
+from gramfold.report.sheet import WIDE, Sheet, cells, table
+from gramfold.report.text import setting
 
-MAX_CLIENTS = 1000
-
-STYLE = """
-:root { --ink: #1d2430; --soft: #5d6878; --line: #dfe4ea; --paper: #fff; --shade: #f5f7f9; --main: #2563a8; --mark: #c2410c; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6eaf0; --soft: #9aa5b5; --line: #333c49; --paper: #14181f; --shade: #1b212a; --main: #6ea8e0; }
-}
-* { box-sizing: border-box; }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  margin: 0 auto; max-width: 1180px; padding: 32px 24px 64px; }
-h1 { font-size: 26px; margin: 0 0 4px; }
-h2 { font-size: 19px; margin: 40px 0 8px; }
-p { margin: 6px 0; }
-.soft { color: var(--soft); }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 14px; }
-th, td { padding: 7px 8px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { font-weight: 600; color: var(--soft); }
-th:first-child, td:first-child { text-align: left; }
-tr.best td { background: var(--shade); font-weight: 650; }
-td.settings { text-align: left; white-space: normal; color: var(--soft); }
-svg { width: 100%; max-width: 900px; height: auto; display: block; }
-svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
-svg .axis { fill: var(--soft); font-size: 12px; }
-svg .grid { stroke: var(--line); }
-svg .dot { fill: var(--main); fill-opacity: .45; }
-svg .mean, svg .interval { stroke: var(--mark); stroke-width: 2.5; }
-svg .value { font-weight: 600; }
-svg .size { fill: var(--main); fill-opacity: .7; }
-svg .phase0 { fill: #8ab4d8; } svg .phase1 { fill: #2563a8; } svg .phase2 { fill: #7c5cbf; }
-svg .phase3 { fill: #c2410c; } svg .phase4 { fill: #9aa5b5; }
-details { margin-top: 32px; }
-summary { cursor: pointer; font-weight: 600; }
-"""
+Method = Mapping[str, Any]
+MEANS = "What the columns mean"
+PHASES = ("features", "local", "aggregate", "personalize", "evaluate")
 
 
 def render_page(result: Mapping[str, Any]) -> str:
     """The page for the content of a result.json."""
     if "comparison" in result:
-        return _comparison_page(result)
-    data, partition, methods = result["data"], result["partition"], result["methods"]
-    classes = all("mean_accuracy" in method for method in methods)
-    what = f"{partition['clients']} clients, partitioned by {partition['kind']}, seed {result['seed']}"
+        return _seeds_page(result)
+    partition, methods = result["partition"], result["methods"]
     dropped = f"; {partition['dropped']} too small and dropped" if partition.get("dropped") else ""
-    parts = [
-        f"<h1>{escape(str(data['name']))}</h1>",
-        f'<p class="soft">{escape(what + dropped)}. gramfold {escape(result["gramfold"])}.</p>',
-        *_excluded(result.get("sites", {}).get("excluded", {})),
-        _summary(methods),
-    ]
-    if classes and methods:
-        parts.append("<h2>Every client's final model</h2>")
-        parts.append('<p class="soft">A dot is a client: its accuracy on its own test split. The line is the mean.</p>')
-        parts.append(client_strips(methods))
-    if curves := round_curves(methods):
-        parts.append("<h2>Round by round</h2>")
-        parts.append('<p class="soft">Mean accuracy of the personal models after each round; not used to choose anything.</p>')
-        parts.append(curves)
+    sheet = _opened(result, f"seed {result['seed']}{dropped}", methods)
+    _excluded(sheet, result.get("sites", {}).get("excluded", {}))
+    sheet.html(_summary(methods))
     if methods:
-        parts += ["<h2>Clients</h2>", size_bars(methods[0]["clients"])]
-        parts += ["<h2>Time</h2>", phase_bars(methods)]
-        parts += ["<h2>Settings</h2>", _settings(methods), _clients(methods, classes)]
-    return _page(str(data["name"]), parts)
+        _about_clients(sheet, methods, result.get("labels"))
+        _about_methods(sheet, methods)
+        sheet.heading("Settings")
+        sheet.html(_settings(methods))
+    return sheet.render()
 
 
-def _page(title: str, parts: Sequence[str]) -> str:
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>gramfold: {escape(title)}</title><style>{STYLE}</style></head>\n"
-        f"<body>{''.join(parts)}</body></html>\n"
-    )
-
-
-def _comparison_page(result: Mapping[str, Any]) -> str:
-    """The page of a run over several seeds."""
-    comparison, pages, data = result["comparison"], result["seeds"], result["data"]
-    seeds = ", ".join(str(seed) for seed in comparison["seeds"])
-    what = f"{result['partition']['clients']} clients, partitioned by {result['partition']['kind']}, seeds {seeds}"
-    shown = papers.columns_of(comparison)
-    rows = [("", _cells(row)) for row in papers.cells(comparison)[1]]
+def _seeds_page(result: Mapping[str, Any]) -> str:
+    """The page of a run over several seeds; clients of different cuts are different clients."""
+    comparison, pages = result["comparison"], result["seeds"]
     methods = averaged(pages)
-    parts = [
-        f"<h1>{escape(str(data['name']))}</h1>",
-        f'<p class="soft">{escape(what)}. gramfold {escape(result["gramfold"])}.</p>',
-        _table([("method", ""), *((column.title, column.meaning) for column in shown)], rows),
-        f'<p class="soft">{escape(papers.note(comparison))}</p>',
-        "<h2>Mean and confidence interval</h2>",
-        '<p class="soft">A dot is a seed, the upright line their mean, the level line its confidence interval.</p>',
-        intervals(comparison["methods"], comparison["figure"]),
-        "<h2>Every client's final model, all seeds</h2>",
-        client_strips(methods),
-        "<h2>Time</h2>",
-        phase_bars(methods),
-        "<h2>Settings</h2>",
-        _settings(pages[0]["methods"]),
-    ]
+    sheet = _opened(result, f"seeds {', '.join(str(seed) for seed in comparison['seeds'])}", methods)
+    shown = papers.columns_of(comparison)
+    rows = [("", cells(row)) for row in papers.cells(comparison)[1]]
+    sheet.html(table([("method", ""), *_titles(shown)], rows, "sortable"))
+    sheet.soft(papers.note(comparison))
+    sheet.heading("Mean and confidence interval")
+    note = "A dot is a seed, the upright line their mean, the level line its confidence interval."
+    sheet.figure(
+        "Over seeds", note, WIDE, kind="intervals", rows=[_interval(row, comparison["figure"]) for row in comparison["methods"]]
+    )
+    _about_clients(sheet, methods, _all_labels(pages))
+    _about_methods(sheet, methods)
+    sheet.heading("Settings")
+    sheet.html(_settings(pages[0]["methods"]))
     for page in pages:
-        parts.append(f"<details><summary>Seed {page['seed']}</summary>{_summary(page['methods'])}</details>")
-    return _page(str(data["name"]), parts)
+        sheet.html(f"<details><summary>Seed {page['seed']}</summary>{_summary(page['methods'])}</details>")
+    return sheet.render()
 
 
 def render_runs(runs: Sequence[Named]) -> str:
     """One page for several runs, given with their names: a row for each run and method."""
-    shown, rows = runs_columns(runs), run_cells(runs)
-    legend = "; ".join(f"<b>{escape(column.title)}</b>: {escape(column.meaning)}" for column in shown if column.meaning)
-    header = [(column.title, column.meaning) for column in shown]
-    parts = [
-        f"<h1>{len(runs)} runs</h1>",
-        _table(header, [("", _cells(row)) for row in rows]),
-        f'<p class="soft">{legend}.</p>',
-        '<p class="soft">A run over several seeds is shown by its means, with the standard error after \N{PLUS-MINUS SIGN}. '
-        "Runs on other data or other cuts stand beside each other; their differences are not those of methods alone.</p>",
-        "<h2>Every client's final model</h2>",
-    ]
+    shown = runs_columns(runs)
+    together = side_by_side(runs)
+    sheet = Sheet(f"{len(runs)} runs", error=shown[5].title == "RMSE")
+    sheet.html(table(_titles(shown), [("", cells(row)) for row in run_cells(runs)], "sortable"), _legend(shown))
+    sheet.soft(
+        "A run over several seeds is shown by its means, with the standard error after \N{PLUS-MINUS SIGN}. "
+        "Runs on other data or other cuts stand beside each other; their differences are not those of methods alone."
+    )
+    if together is not None:
+        methods, labels = together
+        _about_clients(sheet, methods, labels)
+        _about_methods(sheet, methods)
+        return sheet.render()
+    everything: list[Method] = []
+    sheet.heading("Every client's final model")
     for name, content in runs:
         methods = averaged(content["seeds"]) if "comparison" in content else content["methods"]
-        parts += [f"<h3>{escape(name)}</h3>", client_strips(methods)]
-    return _page(f"{len(runs)} runs", parts)
+        group = sheet.group(clients_of(methods))
+        sheet.figure(name, _ONE_DOT[figure_of(methods)], WIDE, kind="strips", group=group)
+        everything += [{**method, "name": f"{name}: {method['name']}"} for method in methods]
+    _about_methods(sheet, everything)
+    return sheet.render()
 
 
-def _excluded(sites: Mapping[str, str]) -> list[str]:
+# --- the parts of pages ---
+
+_ONE_DOT = {
+    "accuracy": "A dot is a client: the accuracy of its final model on its own test split. The upright line is the mean.",
+    "rmse": "A dot is a client: the error (RMSE) of its final model on its own test split. The upright line is the mean.",
+}
+
+
+def _opened(result: Mapping[str, Any], what: str, methods: Sequence[Method]) -> Sheet:
+    partition = result["partition"]
+    sheet = Sheet(str(result["data"]["name"]), error=bool(methods) and figure_of(methods) == "rmse")
+    about = f"{partition['clients']} clients, partitioned by {partition['kind']}, {what}"
+    sheet.soft(f"{about}. gramfold {result['gramfold']}.")
+    return sheet
+
+
+def _excluded(sheet: Sheet, sites: Mapping[str, str]) -> None:
     """The sites excluded from a run over a network, and why."""
     listed = "".join(f"<li><b>{escape(name)}</b>: {escape(reason)}</li>" for name, reason in sites.items())
-    return [f"<p>Excluded:</p><ul>{listed}</ul>"] if listed else []
+    sheet.html(f"<p>Excluded:</p><ul>{listed}</ul>" if listed else "")
 
 
-def _table(header: Sequence[tuple[str, str]], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """Rows are (css class, cells); cells are already safe HTML."""
-    head = "".join(f'<th title="{escape(meaning)}">{escape(title)}</th>' for title, meaning in header)
-    body = "".join(f'<tr class="{css}">{"".join(cells)}</tr>' for css, cells in rows)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+def _about_clients(sheet: Sheet, methods: Sequence[Method], labels: Mapping[str, Any] | None) -> None:
+    """All figures in which a client is a mark: it can be highlighted in all of them at once."""
+    clients = clients_of(methods, labels)
+    group, figure = sheet.group(clients), clients["figure"]
+    unit = "accuracy" if figure == "accuracy" else "error"
+    sheet.heading("Every client's final model")
+    sheet.figure("All clients, all methods", _ONE_DOT[figure], WIDE, kind="strips", group=group)
+    worst = "Clients from the worst served to the best, each method in its own order."
+    sheet.figure("Sorted", worst, kind="sorted", group=group)
+    sheet.figure(f"{unit.capitalize()} against size", "Training samples, logarithmic.", kind="scatter", x="train", group=group)
+    if clients["skew"] is not None:
+        note = "Skew: how far a client's class shares are from everybody's (0: the same; total variation distance)."
+        sheet.figure(f"{unit.capitalize()} against skew", note, kind="scatter", x="skew", group=group)
+    if any("leave_one_out_accuracy" in method["chosen"] for method in clients["methods"]):
+        note = "What clients expected by leave-one-out, from training data alone, and what their test samples said."
+        sheet.figure("Expected and measured", note, kind="scatter", x="estimate", group=group)
+    _about_gains(sheet, methods, clients, group)
+    _about_labels(sheet, clients, group)
+    if any(method["chosen"] for method in clients["methods"]):
+        sheet.heading("What every client chose")
+        note = "A dot is a client; training samples from left to right, logarithmic."
+        sheet.figure("Chosen in closed form", note, WIDE, kind="chosen", group=group)
+    sheet.html(f'<details class="all" data-group="{group}"><summary>All clients in a table</summary></details>')
 
 
-def _cells(texts: Sequence[str]) -> list[str]:
-    return [f"<td>{escape(text)}</td>" for text in texts]
+def _about_gains(sheet: Sheet, methods: Sequence[Method], clients: Mapping[str, Any], group: int) -> None:
+    header, rows = gains(methods)
+    if len(header) < 2:
+        return
+    sheet.heading("Who gains, who loses")
+    if clients["alone"] is not None:
+        note = f"Each client's gain over {methods[clients['alone']]['name']}: what taking part is worth to it."
+        sheet.figure("Against learning alone", note, kind="gains", against="alone", group=group)
+    if any(method["shared"] for method in clients["methods"]):
+        note = "Each client's gain over the method's shared model: what its own model is worth to it."
+        sheet.figure("Against the shared model", note, kind="gains", against="shared", group=group)
+    sheet.html(table(header, [("", cells(row)) for row in rows], "sortable"))
+    sheet.soft("Counted on each client's own test samples: a client with few of them moves in large steps.")
 
 
-def _summary(methods: Sequence[Mapping[str, Any]]) -> str:
+def _about_labels(sheet: Sheet, clients: Mapping[str, Any], group: int) -> None:
+    sheet.heading("Who has what")
+    if clients["counts"] is not None:
+        note = "The stronger the colour, the larger a class's part in a client's training samples; ordered by the largest class."
+        sheet.figure("Classes of each client", note, WIDE, kind="labels", group=group)
+    sheet.figure("Training samples of each client", "Largest first.", WIDE, kind="sizes", group=group)
+
+
+def _about_methods(sheet: Sheet, methods: Sequence[Method]) -> None:
+    """Figures in which a method is a line, a mark or a bar."""
+    figure = figure_of(methods)
+    unit, form = ("mean accuracy", "percent") if figure == "accuracy" else ("mean RMSE", "number")
+    curves = [(m, [entry for entry in m.get("history", []) if entry.get(f"mean_{figure}") is not None]) for m in methods]
+    long = any(len(entries) > 1 for _, entries in curves)
+
+    def series(x: Any, last: Any) -> list[dict[str, Any]]:
+        """A method's rounds where they were evaluated, and at the end the final models."""
+        made = []
+        for method, entries in curves:
+            points = [[x(entry, method), rounded(entry[f"mean_{figure}"], figure)] for entry in entries[:-1]]
+            if method[f"mean_{figure}"] is not None:
+                made.append(
+                    {"name": method["name"], "points": [*points, [last(method), rounded(method[f"mean_{figure}"], figure)]]}
+                )
+        return made
+
+    sheet.heading("What it costs")
+    if long:
+        sheet.soft("Curves are the personal models' mean after rounds that were evaluated; nothing is chosen by them.")
+    sent = series(
+        lambda e, m: (e["uplink_bytes"] + e["downlink_bytes"]) / max(len(m["clients"]), 1),
+        lambda m: per_client(m, "uplink_bytes") + per_client(m, "downlink_bytes"),
+    )
+    common = {"kind": "lines", "y": unit, "yform": form}
+    sheet.figure(
+        "Against bytes",
+        "Sent and received per client, logarithmic.",
+        **common,
+        x="bytes per client",
+        xform="bytes",
+        log=True,
+        series=sent,
+    )
+    spent = series(lambda e, _: e["seconds"], lambda m: sum(m["seconds"].values()))
+    sheet.figure(
+        "Against time",
+        "Wall-clock, evaluation of the final models included, logarithmic.",
+        **common,
+        x="seconds",
+        xform="seconds",
+        log=True,
+        series=spent,
+    )
+    if long:
+        rounds = series(lambda e, _: e["round"], lambda m: m["rounds"])
+        sheet.figure(
+            "Round by round", "A method of one round is a single mark.", **common, x="rounds", xform="number", series=rounds
+        )
+    phases = [phase for phase in PHASES if any(method["seconds"].get(phase) for method in methods)]
+    bars = [{"name": m["name"], "parts": [rounded(float(m["seconds"].get(phase, 0.0))) for phase in phases]} for m in methods]
+    sheet.figure("Time by phase", "", kind="bars", parts=phases, form="seconds", rows=bars)
+    reliable = [_reliability(method) for method in methods if method.get("reliability")]
+    if reliable:
+        sheet.heading("Can the probabilities be believed?")
+        note = (
+            "Of samples predicted with some confidence, the part that was right; on the diagonal both agree. "
+            "The larger a mark, the more test samples; ECE is the mean distance from the diagonal."
+        )
+        sheet.figure("Reliability", note, WIDE, kind="reliability", panels=reliable)
+
+
+def _reliability(method: Method) -> dict[str, Any]:
+    bins = zip(*(method["reliability"][key] for key in ("count", "confidence", "right")), strict=True)
+    shown = [[int(n), round(100 * sure / n, 1), round(100 * right / n, 1)] for n, sure, right in bins if n]
+    return {"name": method["name"], "bins": shown, "error": rounded(method["calibration_error"])}
+
+
+def _interval(row: Mapping[str, Any], figure: str) -> dict[str, Any]:
+    ends = {"mean": row["mean"], "low": row["ci_low"], "high": row["ci_high"]}
+    values = [rounded(value, figure) for value in row["values"]]
+    return {"name": row["method"], "values": values, **{key: rounded(value, figure) for key, value in ends.items()}}
+
+
+def _all_labels(pages: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Label counts of all seeds' clients, under the names that `averaged` gives them."""
+    if not all(page.get("labels") for page in pages):
+        return None
+    counts = {f"{name}, seed {page['seed']}": mine for page in pages for name, mine in page["labels"]["counts"].items()}
+    return {"classes": pages[0]["labels"]["classes"], "counts": counts}
+
+
+# --- tables ---
+
+
+def _titles(shown: Sequence[Column]) -> list[tuple[str, str]]:
+    return [(column.title, column.meaning) for column in shown]
+
+
+def _legend(shown: Sequence[Column]) -> str:
+    listed = "".join(f"<dt>{escape(c.title)}</dt><dd>{escape(c.meaning)}</dd>" for c in shown if c.meaning)
+    return f'<details class="legend"><summary>{MEANS}</summary><dl>{listed}</dl></details>'
+
+
+def _summary(methods: Sequence[Method]) -> str:
     shown = columns(methods)
     best = max((method.get("mean_accuracy") or 0.0 for method in methods), default=0.0)
     rows = [
-        ("best" if method.get("mean_accuracy") == best else "", _cells([method["name"], *(c.cell(method) for c in shown)]))
+        ("best" if method.get("mean_accuracy") == best else "", cells([method["name"], *(c.cell(method) for c in shown)]))
         for method in methods
     ]
-    legend = "; ".join(f"<b>{escape(c.title)}</b>: {escape(c.meaning)}" for c in shown)
-    return _table([("method", ""), *((c.title, c.meaning) for c in shown)], rows) + f'<p class="soft">{legend}.</p>'
+    return table([("method", ""), *_titles(shown)], rows, "sortable") + _legend(shown)
 
 
-def _settings(methods: Sequence[Mapping[str, Any]]) -> str:
+def _settings(methods: Sequence[Method]) -> str:
     rows = []
     for method in methods:
         given = ", ".join(f"{key} = {setting(value)}" for key, value in method["parameters"].items())
         chosen = ", ".join(f"{key} = {setting(value)}" for key, value in method.get("chosen", {}).items())
-        rows.append(("", [*_cells([method["name"]]), *(f'<td class="settings">{escape(text)}</td>' for text in (given, chosen))]))
-    return _table([("method", ""), ("given", "hyper-parameters"), ("chosen by the server", "in closed form")], rows)
-
-
-def _clients(methods: Sequence[Mapping[str, Any]], classes: bool) -> str:
-    figure, show = ("accuracy", percent) if classes else ("rmse", number)
-    clients = methods[0]["clients"]
-    rows = [
-        (
-            "",
-            _cells(
-                [client["name"], str(client["train"]), str(client["test"]), *(show(m["clients"][i][figure]) for m in methods)]
-            ),
-        )
-        for i, client in enumerate(clients[:MAX_CLIENTS])
-    ]
-    header = [("client", ""), ("train", "training samples"), ("test", "test samples"), *((m["name"], figure) for m in methods)]
-    more = f'<p class="soft">The first {MAX_CLIENTS} of {len(clients)}.</p>' if len(clients) > MAX_CLIENTS else ""
-    return f"<details><summary>All clients</summary>{_table(header, rows)}{more}</details>"
+        rows.append(("", [*cells([method["name"]]), *(f'<td class="settings">{escape(text)}</td>' for text in (given, chosen))]))
+    return table([("method", ""), ("given", "hyper-parameters"), ("chosen by the server", "in closed form")], rows)

@@ -13,11 +13,13 @@ Named = tuple[str, Mapping[str, Any]]
 
 
 def averaged(pages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The methods of a run over several seeds as if they were one run's: means of their figures, all clients together."""
-    return [_average([page["methods"][i] for page in pages]) for i in range(len(pages[0]["methods"]))]
+    """The methods of a run over several seeds as if they were one run's: means of their figures, all clients together, each
+    named after its seed too."""
+    seeds = [page["seed"] for page in pages]
+    return [_average(seeds, [page["methods"][i] for page in pages]) for i in range(len(pages[0]["methods"]))]
 
 
-def _average(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _average(seeds: Sequence[int], entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     first = entries[0]
     figures = {
         key: _mean([entry[key] for entry in entries])
@@ -25,9 +27,26 @@ def _average(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         if all(isinstance(entry[key], float | None) for entry in entries)
     }
     seconds = {phase: _mean([entry["seconds"].get(phase, 0.0) for entry in entries]) for phase in first["seconds"]}
-    clients = [client for entry in entries for client in entry["clients"]]
+    clients = [
+        {**client, "name": f"{client['name']}, seed {seed}"}
+        for seed, entry in zip(seeds, entries, strict=True)
+        for client in entry["clients"]
+    ]
+    bins = [entry["reliability"] for entry in entries if entry.get("reliability")]
+    reliability = {key: np.sum([part[key] for part in bins], axis=0).tolist() for key in bins[0]} if bins else None
     total = {key: sum(entry[key] for entry in entries) for key in ("uplink_bytes", "downlink_bytes")}  # of all these clients
-    return {**first, **figures, **total, "seconds": seconds, "clients": clients, "history": []}
+    return {**first, **figures, **total, "seconds": seconds, "clients": clients, "reliability": reliability, "history": []}
+
+
+def side_by_side(runs: Sequence[Named]) -> tuple[list[dict[str, Any]], Mapping[str, Any] | None] | None:
+    """All runs' methods, each named after its run too, where the runs have the same clients; and the clients' label counts."""
+    if any("comparison" in content for _, content in runs):
+        return None
+    methods = [{**method, "name": f"{name}: {method['name']}"} for name, content in runs for method in content["methods"]]
+    who = [[(client["name"], client["train"], client["test"]) for client in method["clients"]] for method in methods]
+    if not methods or any(clients != who[0] for clients in who):
+        return None
+    return methods, next((content["labels"] for _, content in runs if content.get("labels")), None)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
