@@ -93,6 +93,8 @@ class Rounded:
         for name, dtype in kinds.items():
             if packet[name].shape != sizes[name] or str(packet[name].dtype) != dtype:
                 raise ValueError(f"{name} of shape {packet[name].shape} in {packet[name].dtype}")
+            if not arrays.all_finite(packet[name]):
+                raise ValueError(f"{name} that are not finite")
         targets, lengths = np.zeros((rows, len(present)), packet["targets"].dtype), np.zeros(len(present))
         targets[:, present], lengths[present] = packet["targets"], packet["target_lengths"]
         apart = [packet[name] for name in ("diagonal", "units")] if precision == "int8" else []

@@ -25,11 +25,13 @@ class Discriminant(Record, kind="discriminant"):
     centroids: np.ndarray
 
     @classmethod
-    def from_moments(cls, weights: Array, cross: Array, penalty: float, counts: np.ndarray, leverage: float) -> "Discriminant":
+    def from_moments(
+        cls, weights: Array, cross: Array, penalty: float, counts: np.ndarray, leverage: float, rounded: bool = False
+    ) -> "Discriminant":
         """The discriminant of the left-out scores of all clients' samples, every leverage taken at its mean, as GCV does.
 
         With (S + b I) W = M the plain scores P have P'Y = W'M and P'P = W'M - b W'W. A left-out score is
-        u = (p - h y) / (1 - h); its moments follow from those and the counts D = Y'Y.
+        u = (p - h y) / (1 - h); its moments follow from those and the counts D = Y'Y. `rounded`: the weights will be.
         """
         free = max(1.0 - leverage, 1e-3)
         n, classes = counts.sum(), len(counts)
@@ -45,8 +47,10 @@ class Discriminant(Record, kind="discriminant"):
         within = (with_itself - (centroids.T * counts) @ centroids) / n
         around = centroids - mean
         between = (around.T * counts) @ around / n
-        if classes == 2:  # the scores add up to one but for the penalty: whitening their sum would blow up what is left of it
-            contrast = np.array([[0.5, -0.5], [-0.5, 0.5]])
+        # the scores add up to one but for the penalty: whitening their sum would blow up what is left of it, which with two
+        # classes is half of all there is, and with rounded weights the digits that they lost
+        if classes == 2 or rounded:
+            contrast = np.eye(classes) - 1.0 / classes
             between, within = (contrast @ part @ contrast for part in (between, within))
         floor = 1e-6 * max(np.trace(within), np.trace(between), 1e-300) / classes
         within[np.diag_indices(classes)] += floor

@@ -91,26 +91,27 @@ class PaceHead:
     def pool(self, total: Moments, seed: int) -> Pooled:
         """What clients are sent, from the sum of their moments."""
         beta, factor = solve_pooled(total, self.beta)
-        weights = factor.solve(total.cross)
+        precision, weights = of_targets(self.precision), factor.solve(total.cross)
+        sent = Compact.of(weights, precision)
         discriminant = counts = spread = None
         leverage = mean_leverage(factor, beta, total.weight)
         if total.labels is not None:
             counts = total.counts
-            discriminant = Discriminant.from_moments(weights, total.cross, beta, counts, leverage)
+            discriminant = Discriminant.from_moments(weights, total.cross, beta, counts, leverage, precision != "float64")
         else:
             spread = _spread(total, weights, beta) / max(1.0 - leverage, 1e-3)
         source: Factor | Sketch = factor
         if self.regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
             signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH))
             source = Sketch(factor.solve_transposed(arrays.like(signs / math.sqrt(SKETCH), weights)))
-        precision, chosen = of_targets(self.precision), {"beta": beta}
+        chosen = {"beta": beta}
         if isinstance(source, Sketch):
             source = Sketch(Compact.of(source.matrix, precision))
         if discriminant is not None and precision != "float64":
             discriminant = discriminant.narrowed("float32")
         if total.rounding:
             chosen["rounding"] = total.rounding
-        return Pooled(Compact.of(weights, precision), source, discriminant, counts, chosen, spread)
+        return Pooled(sent, source, discriminant, counts, chosen, spread)
 
     def reply(self, upload: Moments | None, pooled: Pooled) -> Pooled:
         """What one client is sent where the server keeps its moments: of the sum's triangle, what its own samples touch. Who sent

@@ -19,7 +19,7 @@ MANY = 10_000
 PASSES, FEW = 2, 1000
 """Of a table's metric, which begins without any; with fewer samples none: they would be learned by heart."""
 LEAST, MOST = 512, 8192
-WORTH_LEARNING = 256
+WORTH_LEARNING = 64
 """Where a budget leaves fewer features than this beside the rounds in which their metric is learned, these are better spent on
 more of them."""
 HEADER, HEADER_PER_CLASS = 3000, 60
