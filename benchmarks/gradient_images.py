@@ -31,7 +31,7 @@ HEART: dict[str, dict[str, Any]] = {
     "heart-pfl without HDA and AKT": {"hda": 0.0, "proxy": None},
     "heart-pfl without adapters": {"adapters": False},
     "heart-pfl alone": {"prox": 0.0, "hda": 0.0, "proxy": None},
-    "heart-pfl from scratch": {"pretrained": None, "freeze": False, "prox": 1.0, "akt_epochs": 1},
+    "heart-pfl from scratch": {"pretrained": None, "freeze": False, "prox": 1.0, "akt_steps": 8},
 }
 """Whole, with parts left out, as clients that train the same pretrained network each for itself, and not pretrained."""
 
@@ -98,7 +98,8 @@ def make(name: str, given: argparse.Namespace, data: Dataset, proxy: str) -> Met
             "lr": given.heart_lr,
             "prox": given.heart_prox,
             "proxy": proxy,
-            "akt_epochs": 2,
+            "akt_steps": 16,
+            "akt_batch": 64,
             **HEART[name],
         }
         return gf.HeartPFL(**{**shared, **own})

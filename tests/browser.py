@@ -104,6 +104,11 @@ class Browser:
         """The reader's system is "light" or "dark"."""
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
+    def paper(self, on: bool = True) -> None:
+        """Show the page as it would be printed."""
+        self.call("Emulation.setEmulatedMedia", media="print" if on else "")
+        self.run(f"void dispatchEvent(new Event('{'before' if on else 'after'}print'))")
+
     def run(self, script: str) -> Any:
         """The value of an expression in the page."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)

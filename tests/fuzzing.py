@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import gramfold as gf
-from gramfold import uploads
+from gramfold import uploads, wire
 from gramfold.engines.checkpoint import Checkpoint
 from gramfold.engines.events import Event
 from gramfold.engines.folder import read_page
@@ -382,20 +382,28 @@ def _runs(folder: Path, federation: gf.Federation) -> Iterator[Specimen]:
 
 
 def _records(folder: Path, federation: gf.Federation) -> Iterator[Specimen]:
-    def of(name: str, value: Any, read: Callable[[Path], Any]) -> Specimen:
+    def of(name: str, value: Any, read: Callable[[Path], Any], sealed: bool = True) -> Specimen:
         lines = value if isinstance(value, list) else [value]
-        data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        seal = wire.sealed if sealed else dict
+        data = "".join(json.dumps(seal(line)) + "\n" for line in lines).encode()
         return Specimen(f"record/{name}", data, at(folder / "records", name, read), lambda found: found, "json")
 
     place = folder / "records"
-    yield of("released.json", {"north": "1", "south": "2"}, lambda _: release.check_release(place, {"north": "1"}, 1))
-    yield of("places.json", {"sum": ["a", "b"]}, lambda _: sorted(places.needed(place, "other", "c", [], ["a", "b", "c"])))
+    yield of(
+        "released.json", {"uploads": {"north": "1", "south": "2"}}, lambda _: release.check_release(place, {"north": "1"}, 1)
+    )
+    places_file = {"sums": [["sum", ["a", "b"]]]}
+    yield of("places.json", places_file, lambda _: sorted(places.needed(place, "other", "c", [], ["a", "b", "c"])))
     yield of("site.json", {"site": "north"}, state._owner)
     yield of("forgotten.jsonl", [{"site": "north", "time": "now"}] * 2, lambda _: erasure.forgotten(place))
     yield of("sent.jsonl", [{"upload": "1", "bytes": 3}, {"refused": "no"}], lambda _: sorted(diary.released(place)))
-    yield of("events.jsonl", [json.loads(Event("local", 1, 2, "north").to_json())],
-             lambda path: [Event.from_json(line) for line in path.read_text(errors="replace").splitlines()])  # fmt: skip
-    yield of("task", json.loads(task_to_json(federation.task)), lambda path: task_from_json(path.read_text(errors="replace")))
+    events = [json.loads(Event("local", 1, 2, "north").to_json())]
+    read_events: Callable[[Path], Any] = lambda path: [  # noqa: E731
+        Event.from_json(line) for line in path.read_text(errors="replace").splitlines()
+    ]
+    yield of("events.jsonl", events, read_events, sealed=False)
+    task = json.loads(task_to_json(federation.task))
+    yield of("task", task, lambda path: task_from_json(path.read_text(errors="replace")), sealed=False)
     page = {
         "gramfold": "0",
         "format": 1,

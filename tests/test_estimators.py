@@ -46,7 +46,7 @@ CHECKED = [gf.PersonalizedClassifier(), gf.PersonalizedClassifier("apfl"), gf.Pe
 
 
 def known_to_fail(estimator) -> dict[str, str]:
-    selects = ("apfl", "local") if isinstance(estimator, gf.PersonalizedRegressor) else ("pace", "apfl")
+    selects = ("pace", "apfl", "local") if isinstance(estimator, gf.PersonalizedRegressor) else ("pace", "apfl")
     return SELECTED if estimator.method in selects else {}
 
 
@@ -420,3 +420,11 @@ def test_a_search_over_parameters_of_the_method(data):
     )
     assert search.best_params_ == {"method__gamma": 1.0, "method__lam": 1.0}
     assert search.best_estimator_.method == gf.APFL(gamma=1.0, lam=1.0)
+
+
+def test_a_frame_with_words_or_gaps_is_told_what_to_do():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": [1.0, 2.0, np.nan, 4.0] * 5, "b": list("xyxy") * 5})
+    for columns in (["a"], ["b"], ["a", "b"]):
+        with pytest.raises(gf.InputError, match="TableTransformer"):
+            gf.PersonalizedClassifier().fit(frame[columns], [0, 1] * 10)

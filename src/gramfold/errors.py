@@ -9,6 +9,10 @@ class InputError(GramfoldError, ValueError):
     """The same where scikit-learn's conventions ask for a ValueError."""
 
 
+class NotFiniteError(GramfoldError):
+    """An upload with NaN or infinity among its numbers: where it is one's own, training has diverged."""
+
+
 class SharedHeadWarning(UserWarning):
     """A model that was fitted with groups was asked about samples without them; all of them got the head that groups share."""
 

@@ -73,6 +73,12 @@ class _Personalized(BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, groups: Any, *y: Any, **asked: Any) -> tuple[Array, Any, np.ndarray | None]:
         """The features, the targets (where there are some to check), and each sample's group by name, None without groups."""
+        with _words_for_frames(X):
+            checked, groups = self._validated(X, groups, *y, **asked)
+        rows, targets = checked if y else (checked, None)
+        return rows, targets, None if groups is None else _names(groups, rows.shape[0])
+
+    def _validated(self, X: Any, groups: Any, *y: Any, **asked: Any) -> tuple[Any, Any]:
         if self.group_column is None:
             checked = validate_data(self, X, *y, reset=bool(y), accept_sparse="csr", **asked)
         else:
@@ -82,8 +88,7 @@ class _Personalized(BaseEstimator):  # type: ignore[misc]
             X, groups = _without_column(X, self.group_column)
             asked |= {"estimator": self, "accept_sparse": "csr"}
             checked = check_X_y(X, *y, **asked) if y else check_array(X, **asked)
-        rows, targets = checked if y else (checked, None)
-        return rows, targets, None if groups is None else _names(groups, rows.shape[0])
+        return checked, groups
 
     def _fit(
         self, X: Array, targets: np.ndarray, names: np.ndarray | None, weights: np.ndarray | None, labels: range | None
@@ -155,6 +160,22 @@ def _value_errors() -> Iterator[None]:
         raise
     except GramfoldError as error:
         raise InputError(str(error)) from error
+
+
+@contextmanager
+def _words_for_frames(X: Any) -> Iterator[None]:
+    """What to do about a frame with words or gaps, of which scikit-learn only says that they are no numbers."""
+    try:
+        yield
+    except InputError:
+        raise
+    except ValueError as error:
+        if not hasattr(X, "columns") or not any(said in str(error) for said in ("to float", "NaN", "missing")):
+            raise
+        what = str(error).splitlines()[0]
+        raise InputError(
+            f"{what}; for categories and missing values put gf.TableTransformer(group_column) before it in a pipeline"
+        ) from error
 
 
 def _with_parameters(method: str | Method, given: dict[str, Any]) -> Method:

@@ -1,12 +1,14 @@
 """The frame: cells are measured once, kept at once, and taken up again; folders of other settings are refused."""
 
 import json
+import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import pytest
 
-from gramfold.bench import Bench, Cell, open_bench, run_bench
+from gramfold.bench import Bench, Cell, open_bench, run_bench, running
 from gramfold.bench.figures import over_seeds, table
 from gramfold.errors import GramfoldError
 
@@ -68,6 +70,35 @@ def test_what_a_cell_needs_is_measured_first(tmp_path):
     content = run_bench(bench, bench.options({}, range(4)), tmp_path, only=["sum"])
     assert bench.asked == [1, 2]
     assert content["cells"]["sum"]["value"] == 5
+
+
+def test_side_by_side_each_cell_is_measured_once_after_what_it_needs(tmp_path, monkeypatch):
+    bench = Sums()
+    monkeypatch.setattr(running, "ProcessPoolExecutor", lambda jobs, context: ThreadPoolExecutor(jobs))
+    monkeypatch.setattr(running, "open_bench", lambda name: bench)  # threads, which know this bench
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    seen: list[str] = []
+    options = bench.options({}, range(4))
+    content = run_bench(bench, options, tmp_path, jobs=3, progress=lambda done, total, key, seconds: seen.append(key))
+    assert sorted(bench.asked) == [0, 1, 2, 3]
+    assert set(seen) == set(content["cells"])
+    assert content["cells"]["sum"]["value"] == 5
+    assert seen.index("sum") > max(seen.index(f"square/seed {seed}") for seed in (1, 2))
+
+
+def test_side_by_side_a_cell_that_fails_stops_only_those_that_need_it(tmp_path, monkeypatch):
+    class Broken(Sums):
+        def cells(self, options):
+            broken = Cell("square/seed 1", lambda: dict[str, int]()["nothing"])
+            return [broken if cell.key == broken.key else cell for cell in super().cells(options)]
+
+    bench = Broken()
+    monkeypatch.setattr(running, "ProcessPoolExecutor", lambda jobs, context: ThreadPoolExecutor(jobs))
+    monkeypatch.setattr(running, "open_bench", lambda name: bench)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    with pytest.raises(GramfoldError, match="1 cells failed, such as square/seed 1: 'nothing'"):
+        run_bench(bench, bench.options({}, range(4)), tmp_path, jobs=2)
+    assert bench.asked == [0, 2, 3]
 
 
 def test_only_some_cells_and_no_time(tmp_path):

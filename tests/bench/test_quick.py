@@ -1,6 +1,7 @@
 """Smoke runs of the benches, through the command."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +33,7 @@ def test_fedhip(gramfold):
     code, out, err = gramfold("bench", "fedhip", "--quick", "--out", "here")
     assert code == 0
     assert "How far to personalise" in out
+    assert "How far to personalise" in Path("here/report.html").read_text()
     assert "[23/23] rival/ditto/seed 0" in err
     code, out, err = gramfold("bench", "fedhip", "--quick", "--out", "here", "--json")
     assert (code, err) == (0, "")  # nothing is measured twice
@@ -45,6 +47,24 @@ def test_fedhip(gramfold):
         "How far to personalise", "Gradient methods, at home and everywhere", "Clients that come late",
         "Labels that nobody shares", "Weaker features", "What FedHiP saves",
     ]  # fmt: skip
+
+
+def test_heart_pfl(gramfold):
+    code, out, _ = gramfold("bench", "heart-pfl", "--quick", "--json")
+    assert code == 0
+    content = json.loads(out)
+    assert [table["title"] for table in content["tables"]] == [
+        "HEART-PFL and its rivals, from the same network", "Its parts", "Frozen features of the same network, in closed form",
+    ]  # fmt: skip
+    assert [row[0] for row in content["tables"][0]["rows"]] == [
+        "heart-pfl", "heart-pfl without HDA, AKT", "local-sgd", "fedavg-ft",
+    ]  # fmt: skip
+    whole = content["cells"]["heart-pfl/seed 0"]
+    assert whole["hda_gradient"] > 0
+    assert whole["akt_kept"] in (0, 1)
+    assert content["cells"]["heart-pfl -HDA -AKT/seed 0"]["hda_gradient"] is None
+    frozen = {row[0]: row[1]["mean"] for row in content["tables"][2]["rows"]}
+    assert frozen["pace"] > frozen["afl"]
 
 
 def test_leaderboard(gramfold):

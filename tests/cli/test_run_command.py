@@ -271,3 +271,11 @@ def test_a_private_run_says_so_and_refuses_what_cannot_be(gramfold, tmp_path):
         code, out, err = gramfold(*common, "--methods", "afl", *options, "--out", "there")
         assert (code, out) == (2, "")
         assert why in err
+
+
+def test_label_counts_are_those_of_training_samples_and_hidden_by_protections(gramfold):
+    arguments = ["run", "--clients", "3", "--methods", "afl", "--json", "--out", "here"]
+    content = json.loads(gramfold(*arguments)[1])
+    counted = {name: sum(mine.values()) for name, mine in content["labels"]["counts"].items()}
+    assert counted == {client["name"]: client["train"] for client in content["methods"][0]["clients"]}
+    assert json.loads(gramfold(*arguments, "--dp-eps", "5")[1])["labels"] is None

@@ -10,7 +10,7 @@ import gramfold as gf
 from gramfold import features
 from gramfold.convolution import ConvolutionMap
 from gramfold.errors import GramfoldError
-from gramfold.features import DeepMap, Map, draw, layer_names, parse
+from gramfold.features import Bias, Concat, DeepMap, Linear, Map, MetricMap, draw, layer_names, parse
 
 DRAWN = draw(parse("bias+linear"), 4, seed=3)
 DEEP = {"base": DRAWN.description, "activation": "gelu"}
@@ -101,3 +101,12 @@ def test_a_drawn_map_is_the_same_with_and_without_its_kind():
     # descriptions travel in broadcasts; a drawn one without its kind is still that map, with the fingerprint it always had
     bare = {key: value for key, value in DRAWN.description.items() if key != "kind"}
     assert features.draw_described(bare) is features.draw_described(DRAWN.description)
+
+
+def test_tails_are_logarithms_beyond_two_standard_deviations_and_maps_of_before_have_none():
+    plain = draw(Concat([Bias(), Linear()]), 1, 0)
+    map = MetricMap.of(plain, [], (np.zeros(1), np.ones(1)))
+    z = np.array([[-2 * np.e], [-1.0], [0.0], [2.0], [2 * np.e**0.5]])
+    np.testing.assert_allclose(map.comparable(z)[:, 0], [-4.0, -1.0, 0.0, 2.0, 3.0])
+    before = {key: value for key, value in map.description.items() if key not in ("tails", "reach")}
+    np.testing.assert_array_equal(MetricMap(before, map.arrays).comparable(z), z)

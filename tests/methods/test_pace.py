@@ -138,7 +138,7 @@ def test_where_features_shift_a_client_goes_its_own_way_and_where_they_do_not_it
     """Ahead of the shared model, of each alone and of FedHiP with the shift; none goes its own way without it."""
     apart = gf.Federation.from_clients(shifted(6, 300, turn=2.0))
     result = gf.run(PACE(features="bias+linear"), apart)
-    assert min(client.chosen["alpha"] for client in result.clients.values()) > 0
+    assert sum(client.chosen["alpha"] > 0 for client in result.clients.values()) >= 2
     for rival in (gf.Local(), gf.FedHiP(), gf.APFL()):
         assert result.mean_accuracy > gf.run(rival, apart).mean_accuracy - 0.005  # 1800 test samples
     alike = gf.run(PACE(features="bias+linear"), gf.Federation.from_clients(shifted(6, 300, turn=0.0)))
@@ -293,11 +293,11 @@ def test_the_features_grow_with_the_data_and_stay_within_memory_and_budget():
         return PACE(**given).settled(Task(inputs, tuple(range(10)), 10, 0, samples))
 
     assert chosen(200).features == chosen(5_000).features == "bias+linear+fourier:512:0.5"
-    assert chosen(50_000).features == "bias+linear+fourier:4096@learned"
+    assert chosen(50_000).features == "rows+bias+linear+fourier:4096@learned"
     assert chosen(50_000, learn=False).features == "bias+linear+fourier:4096:0.5"
     assert chosen(500, inputs=8).features == "bias+linear+fourier:512@learned", "it may be a table"
     assert chosen(5_000, inputs=8).features == "bias+linear+fourier:1024@learned:2", "with curves"
-    assert chosen(10**7, memory=2**28).features == "bias+linear+fourier:2048@learned"
+    assert chosen(10**7, memory=2**28).features == "rows+bias+linear+fourier:2048@learned"
     assert chosen(10**6, memory=2**20).features == "bias+linear", "no room for a Fourier map"
     assert (chosen(50_000).regime, chosen(5_000).regime, chosen(50_000, regime="sum").regime) == ("sketch", "sum", "sum")
     assert chosen(None).settled(Task(768, tuple(range(10)), 10, 0)) == chosen(None), "what is settled stays so"

@@ -30,7 +30,8 @@ def test_a_site_that_is_forgotten_is_in_nothing_that_follows(method, sites):
     receipt = forget(out, GONE)
     samples = next(client for client in sites.federation if client.name == GONE).train().n
     assert (receipt["site"], len(receipt["sha256"]), receipt["samples"]) == (GONE, 64, samples)
-    assert json.loads((out / "forgotten.jsonl").read_text()) == receipt
+    written = json.loads((out / "forgotten.jsonl").read_text())
+    assert {key: written[key] for key in receipt} == receipt
     anew = "made anew" if method.keeps_uploads else "begun anew"
     assert anew in receipt["sum"]
     left = {path.name for path in out.iterdir()}

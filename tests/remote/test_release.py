@@ -74,7 +74,9 @@ def test_changed_data_of_one_site_is_a_difference_too(sites, federation):
 def test_a_damaged_note_of_the_last_release_is_not_taken_for_none(sites):
     sites.run(gf.AFL(), **SAFE)
     path = sites.folder / "out" / "released.json"
-    assert sorted(json.loads(path.read_text())) == sites.names
-    path.write_text("[]")
-    with pytest.raises(GramfoldError, match="damaged"):
-        sites.run(gf.AFL(), **SAFE)
+    written = path.read_text()
+    assert sorted(json.loads(written)["uploads"]) == sites.names
+    for damaged in ("[]", written.replace(f'"{sites.names[0]}"', '"somebody"')):
+        path.write_text(damaged)
+        with pytest.raises(GramfoldError, match="damaged"):
+            sites.run(gf.AFL(), **SAFE)

@@ -10,18 +10,7 @@ import pytest
 import gramfold as gf
 from gramfold.report import render_bench, render_page, result_table
 from gramfold.report.clients import clients_of, gains
-
-HOSTILE = ["</script><script>alert(1)</script>", '" onload="alert(2)', "<b>north</b> & 'co'"]
-
-
-def result_of(federation: gf.Federation, *methods, **more) -> dict:
-    return {
-        "gramfold": gf.__version__,
-        "seed": 0,
-        **federation.description,
-        "methods": [gf.run(method, federation).to_dict() for method in methods],
-        **more,
-    }
+from report_cases import BENCH, HOSTILE, result_of
 
 
 def numbers(page: str) -> dict:
@@ -91,10 +80,11 @@ def test_regression_results_have_a_page_too():
 def test_clients_have_all_that_figures_need(result):
     clients = numbers(render_page(result))["groups"][0]
     counts = result["labels"]["counts"]
-    assert clients["counts"] == [[[int(code), n] for code, n in counts[name].items()] for name in HOSTILE]
+    assert clients["counts"] == [[int(part) for pair in counts[name].items() for part in pair] for name in HOSTILE]
     assert clients["methods"][1]["values"] == [round(100 * client["accuracy"], 2) for client in result["methods"][1]["clients"]]
     assert clients["methods"][1]["shared"] == clients["methods"][1]["values"], "AFL's heads are the shared one"
     assert clients["methods"][0]["shared"] is None
+    assert clients["methods"][2]["shared"] == 1, "FedHiP's shared model is AFL's, and written once"
     assert clients["alone"] == 0
 
 
@@ -126,24 +116,6 @@ def test_skew_is_left_out_where_labels_are_not_known(result):
 
 
 # --- a bench's page ---
-
-OWN, ALL = [[0, 93.1], [10, 95.2], [100000, 94.0]], [[0, 93.0], [10, 86.1]]
-BENCH = {
-    "bench": "apfl", "paper": "A paper", "versions": {"gramfold": "1"}, "machine": {"cores": 2, "devices": ["cpu"]},
-    "seeds": [0, 1], "options": {"rounds": 3}, "cells": {"a": {}, "b": {}},
-    "tables": [{
-        "title": "Accuracy <50>", "columns": ["method", "0.1", "0.5"], "note": "Other features.",
-        "rows": [["afl", {"mean": 93.456, "error": 0.25, "published": 58.1}, None], ["</td><b>pace", 0.98765, "many"]],
-    }],
-    "plots": [
-        {"kind": "lines", "title": "By alpha", "x": "alpha", "y": "accuracy %",
-         "series": [{"name": "own", "points": OWN}, {"name": "all", "points": ALL}]},
-        {"kind": "lines", "title": "By name", "x": "activation", "y": "accuracy %",
-         "series": [{"name": "a", "points": [["relu", 1], ["tanh", 2]]}]},
-        {"kind": "heat", "title": "Both", "x": "left", "y": "right", "columns": ["a", "b"], "rows": ["c", "d"],
-         "values": [[1.0, 2.0], [None, 4.0]]},
-    ],
-}  # fmt: skip
 
 
 def test_a_bench_has_published_figures_beside_measured_ones():

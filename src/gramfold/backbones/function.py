@@ -1,11 +1,8 @@
 """Backbones of one's own: `python:module:function`, or `python:FILE.py:function`."""
 
-import importlib
-import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +10,7 @@ import numpy as np
 from gramfold.backbones.base import IMAGES, TEXTS, Backbone, fingerprint, finished
 from gramfold.backbones.pixels import read_image
 from gramfold.errors import GramfoldError
+from gramfold.modules import import_from
 
 
 class FunctionBackbone(Backbone):
@@ -56,16 +54,9 @@ def load_function(place: str) -> FunctionBackbone:
 
 
 def _module(name: str) -> Any:
-    if not name.endswith(".py"):
-        if "" not in sys.path:  # a module in the working folder, as python -m would find it
-            sys.path.insert(0, "")
-        return importlib.import_module(name)
-    spec = importlib.util.spec_from_file_location(Path(name).stem, name)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"cannot import {name}")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    if not name.endswith(".py") and "" not in sys.path:  # a module in the working folder, as python -m would find it
+        sys.path.insert(0, "")
+    return import_from(name)
 
 
 def _source(function: Any) -> str:

@@ -57,17 +57,17 @@ class ApflBench(Bench):
 
     def _table_cells(self, options: Options, methods: Sequence[str], seeds: Sequence[int]) -> Iterator[Cell]:
         for seed in seeds:
-            for method in methods:
-                for clients in options["clients"]:
-                    for alpha in options["alphas"]:
+            for clients in options["clients"]:
+                for alpha in options["alphas"]:
+                    for method in methods:
                         work = partial(measure, options, clients, alpha, method, seed)
                         needs = () if method in WITHOUT_ROUNDS else (sweep_key(method, alpha),)
                         yield Cell(key(clients, alpha, method, seed), work, needs)
 
     def _sweeps(self, options: Options) -> Iterator[Cell]:
         """One for each partition, at the first number of clients and the first seed."""
-        for method in options["rivals"]:
-            for alpha in options["alphas"]:
+        for alpha in options["alphas"]:
+            for method in options["rivals"]:
                 yield Cell(sweep_key(method, alpha), partial(measure_sweep, options, alpha, method))
 
     def _sensitivity_cells(self, options: Options) -> Iterator[Cell]:
@@ -93,16 +93,9 @@ class ApflBench(Bench):
 
         what = "accuracy" if mean else "accuracy of the worst tenth of the clients"
         rows = [[name, *(cell(name, alpha) for alpha in options["alphas"])] for name in (*options["rivals"], *WITHOUT_ROUNDS)]
-        swept = (
-            f"parameters swept on validation data, {options['sweep_rounds']} rounds for each value, with "
-            f"{options['clients'][0]} clients and the first seed"
-            if options["sweep_rounds"]
-            else "nothing swept"
-        )
-        note = (
-            f"Per cent; each client's final model on its own test split, mean over clients, then over seeds. Gradient methods: "
-            f"{options['rounds']} rounds, {swept}."
-        )
+        note = "Per cent; each client's final model on its own test split, mean over clients, then over seeds."
+        if any(cell(name, alpha) for name in options["rivals"] for alpha in options["alphas"]):
+            note += f" Gradient methods: {options['rounds']} rounds, {swept(options)}."
         return table(
             f"{what[0].upper()}{what[1:]}, {clients} clients", ["method", *(f"dirichlet:{alpha}" for alpha in options["alphas"])],
             rows, f"{note} {published.APFL_FEATURES}. {OTHER_FEATURES}" if mean else note,
@@ -173,6 +166,14 @@ def sweep_key(method: str, alpha: float) -> str:
     return f"sweep/dirichlet:{alpha}/{method}"
 
 
+def swept(options: Options) -> str:
+    """How the gradient methods' parameters were chosen."""
+    if not options["sweep_rounds"]:
+        return "nothing swept"
+    at = f"with {options['clients'][0]} clients and the first seed"
+    return f"parameters swept on validation data, {options['sweep_rounds']} rounds for each value, {at}"
+
+
 def milestones(rounds: int) -> list[int]:
     """
     >>> milestones(200), milestones(3)
@@ -190,11 +191,11 @@ def make(name: str, options: Options) -> Method:
     return as_published(options) if name == PUBLISHED else plain[name]()
 
 
-def measure(options: Options, clients: int, alpha: float, name: str, seed: int, swept: Figures | None = None) -> Figures:
+def measure(options: Options, clients: int, alpha: float, name: str, seed: int, chosen: Figures | None = None) -> Figures:
     federation = cut(data_file(options), clients, f"dirichlet:{alpha}", seed)
-    if swept is None:
+    if chosen is None:
         return run_method(make(name, options), federation, options.device)
-    return run_rival(name, federation, options, swept)
+    return run_rival(name, federation, options, chosen)
 
 
 def measure_sweep(options: Options, alpha: float, name: str) -> Figures:

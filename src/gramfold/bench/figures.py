@@ -6,7 +6,7 @@ from typing import Any
 from gramfold.bench.frame import Found, Plot, Table
 from gramfold.evaluation import Estimate
 
-OTHER_FEATURES = "Published figures are of other features (see each note), so that only their order can be compared."
+OTHER_FEATURES = "Only the order of methods can be compared."
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], note: str = "") -> Table:

@@ -85,8 +85,10 @@ class Leaderboard(Bench):
         return [*self._cells(options)]
 
     def _cells(self, options: Options) -> Iterator[Cell]:
-        for place in self._places(options):
-            for seed in options.seeds if place.partition != "natural" else options.seeds[:1]:
+        for seed in options.seeds:
+            for place in self._places(options):
+                if place.partition == "natural" and seed != options.seeds[0]:
+                    continue  # nothing is drawn
                 for method in place.methods(options):
                     yield Cell(key(place, method, seed), partial(measure, options, place, method, seed))
 

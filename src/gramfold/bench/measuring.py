@@ -1,5 +1,6 @@
 """What most cells do: cut a data set into clients, run a method over them, and keep the figures that papers print."""
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -63,5 +64,6 @@ def figures_of(result: Result) -> dict[str, Any]:
 
 
 def _plain(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers and names; what a method says at length stays with it."""
-    return {key: value for key, value in chosen.items() if isinstance(value, str | int | float | bool)}
+    """Numbers and names; what a method says at length stays with it, and so does what is no number."""
+    short = {key: value for key, value in chosen.items() if isinstance(value, str | int | float | bool)}
+    return {key: value for key, value in short.items() if not isinstance(value, float) or math.isfinite(value)}

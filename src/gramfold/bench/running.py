@@ -18,6 +18,7 @@ from gramfold.bench.registry import open_bench
 from gramfold.engines.saved import make_folder
 from gramfold.engines.workers import cpu_count
 from gramfold.errors import GramfoldError
+from gramfold.report import render_bench
 from gramfold.wire.record import plain
 
 CELLS, IDENTITY, CONTENT, PAGE = "cells", "options.json", "bench.json", "report.html"
@@ -58,7 +59,7 @@ def run_bench(
         content = contents(bench, options, folder)
         if content["cells"]:
             wire.write_atomically(folder / CONTENT, _json(content), public=True)
-            _write_page(folder, content)
+            wire.write_atomically(folder / PAGE, render_bench(content).encode(), public=True)
     return content
 
 
@@ -112,23 +113,28 @@ def _side_by_side(
     progress: Progress | None,
     jobs: int,
 ) -> None:
-    """A cell begins when another ends, so that time that runs out leaves as few as possible begun."""
-    waiting, running, done = list(cells), dict[Future[float], str](), 0
+    """A cell begins when another ends, so that time that runs out leaves as few as possible begun. One that fails stops only
+    those that need it, and is named at the end."""
+    waiting, running, done, failed = list(cells), dict[Future[float], str](), 0, dict[str, BaseException]()
     threads = str(max(1, cpu_count() // jobs))
     os.environ |= {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
         while waiting or running:
             if ends is not None and time.monotonic() >= ends:
                 waiting.clear()
+            waiting = [cell for cell in waiting if not failed.keys() & set(cell.needs)]
             for cell in [cell for cell in waiting if all(_path(folder, key).exists() for key in cell.needs)]:
                 if len(running) < jobs:
                     waiting.remove(cell)
                     running[pool.submit(_measure_elsewhere, bench.name, options, folder, cell.key)] = cell.key
             for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
                 key, done = running.pop(future), done + 1
-                seconds = future.result()
-                if progress is not None:
-                    progress(done, len(cells), key, seconds)
+                if (error := future.exception()) is not None:
+                    failed[key] = error
+                elif progress is not None:
+                    progress(done, len(cells), key, future.result())
+    for key, error in failed.items():
+        raise GramfoldError(f"{len(failed)} cells failed, such as {key}: {error}") from error
 
 
 # --- the folder ---
@@ -160,14 +166,6 @@ def _read(folder: Path, keys: Sequence[str]) -> Found:
 
 def _json(content: Any) -> bytes:
     return json.dumps(content, indent=1, allow_nan=False).encode()
-
-
-def _write_page(folder: Path, content: dict[str, Any]) -> None:
-    from gramfold import report
-
-    render: Callable[[dict[str, Any]], str] | None = getattr(report, "render_bench", None)
-    if render is not None:
-        wire.write_atomically(folder / PAGE, render(content).encode(), public=True)
 
 
 # --- where it ran ---

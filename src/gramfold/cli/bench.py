@@ -57,8 +57,7 @@ def bench(
     for table in content["tables"]:
         console.print(bench_table(table))
         console.print(table["note"] + "\n", markup=False, highlight=False)
-    page = f"Report: {folder / PAGE}    " if (folder / PAGE).exists() else ""
-    console.print(f"{page}Figures: {folder / CONTENT}", highlight=False, soft_wrap=True)
+    console.print(f"Report: {folder / PAGE}    Figures: {folder / CONTENT}", highlight=False, soft_wrap=True)
 
 
 def _files(given: list[str]) -> dict[str, str]:

@@ -118,10 +118,10 @@ def run(
                     if heads is not None:
                         _save_heads(heads / method.name if seeds is None else heads / method.name / f"seed-{number}", outcome)
                     results.append(replace(outcome, heads={}))
-            known = (
-                {} if secure or dp_eps is not None else {"labels": federation.label_counts()}
-            )  # what protections hide stays hidden
-            pages.append(page(results, seed=number, engine=engine, device=device, **federation.description, **known))
+            # what a network or a protection would hide is not shown here either
+            hidden = engine != "inprocess" or secure or dp_eps is not None
+            labels = None if hidden else federation.label_counts()
+            pages.append(page(results, seed=number, engine=engine, device=device, **federation.description, labels=labels))
     content = pages[0]
     for name in TABLES:
         (out / name).unlink(missing_ok=True)  # of an earlier run
@@ -137,7 +137,7 @@ def run(
         about = f"{content['data']['name']}: {content['partition']['clients']} clients, {content['partition']['kind']}"
         table = comparison_table(content["comparison"], f"{about}, {len(numbers)} seeds from {seed}")
     if as_json:
-        sys.stdout.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(wire.sealed(content), indent=1, allow_nan=False) + "\n")
         return
     console.print(table)
     if seeds is not None:

@@ -128,6 +128,7 @@ class Driver:
             "seconds": time.perf_counter() - self._begun,
             "uplink_bytes": sum(state.uplink.values()),
             "downlink_bytes": sum(state.deliveries.bytes.values()),
+            **self.method.noted(state.broadcast),
         }
         due = self.method.has_round_models and self.evaluate_every and state.round % self.evaluate_every == 0
         if due and not self.finished:

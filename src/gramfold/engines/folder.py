@@ -38,8 +38,7 @@ def seeds_page(pages: Sequence[Mapping[str, Any]], comparison: Mapping[str, Any]
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     """Write result.json and report.html."""
     make_folder(folder)
-    text = json.dumps(content, indent=1, allow_nan=False)
-    wire.write_atomically(folder / RESULT, text.encode(), public=True)
+    wire.write_sealed(folder / RESULT, content, public=True)
     wire.write_atomically(folder / REPORT, render_page(content).encode(), public=True)
 
 
@@ -51,6 +50,10 @@ def read_page(source: Path) -> dict[str, Any]:
         written = content.get("format", FORMAT)
     except (ValueError, AttributeError):
         raise GramfoldError(f"{path} is not a result of gramfold run") from None
+    try:
+        content = wire.opened(content) if "checksum" in content else content  # older ones have none
+    except ValueError:
+        raise GramfoldError(f"{path} is not as it was written: its checksum does not fit") from None
     if not isinstance(written, int) or written > FORMAT:
         raise GramfoldError(f"{path} was written by a newer gramfold (format {written}, this reads {FORMAT}); upgrade")
     found: dict[str, Any] = content

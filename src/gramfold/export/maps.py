@@ -117,6 +117,12 @@ def _metric(graph: Graph, of: MetricMap, rows: str) -> str:
     else:
         centre, scale = (to_numpy(part) for part in of.columns)
         rows = graph.add("Div", graph.plus(rows, -centre), graph.constant(scale))
+        if of.tails is not None:
+            within = graph.add("Max", graph.add("Min", rows, graph.constant(of.tails)), graph.constant(-of.tails))
+            beyond = graph.add("Max", graph.times(graph.add("Abs", rows), 1 / of.tails), graph.constant(1.0))
+            rows = graph.add("Add", within, graph.add("Mul", within, graph.add("Log", beyond)))
+        if of.reach is not None:
+            rows = graph.add("Max", graph.add("Min", rows, graph.constant(of.reach)), graph.constant(-of.reach))
     parts = [_drawn(graph, of.plain, rows)]
     for block in of.blocks:
         axes = to_numpy(block.metric.axes)

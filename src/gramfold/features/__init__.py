@@ -2,7 +2,7 @@
 
 from gramfold.features.base import DrawnMap, FeatureMap, Map, draw, draw_described, fingerprint_of
 from gramfold.features.deep import DeepMap, layer_names
-from gramfold.features.maps import ACTIVATIONS, Bias, Fourier, Linear, Normalize, Nystroem, Projection
+from gramfold.features.maps import ACTIVATIONS, Bias, Fourier, Linear, Normalize, Nystroem, Projection, Standardize
 from gramfold.features.metric import Block, Metric, MetricMap
 from gramfold.features.registry import restore
 from gramfold.features.stack import Chain, Concat, parse
@@ -12,6 +12,6 @@ RESTORE["map"] = restore
 
 __all__ = [
     "ACTIVATIONS", "Bias", "Block", "Chain", "Concat", "DeepMap", "DrawnMap", "FeatureMap", "Fourier", "Linear", "Map", "Metric",
-    "MetricMap", "Normalize", "Nystroem", "Projection", "draw", "draw_described", "fingerprint_of", "layer_names", "parse",
-    "restore",
+    "MetricMap", "Normalize", "Nystroem", "Projection", "Standardize", "draw", "draw_described", "fingerprint_of", "layer_names",
+    "parse", "restore",
 ]  # fmt: skip

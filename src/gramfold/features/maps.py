@@ -77,6 +77,50 @@ class Normalize(FeatureMap):
         return Implied(lengths=((0, inputs, float(inputs)),))
 
 
+LONG, REACH = 2.0, 6.0
+"""Scales from the centre beyond which a column counts by its logarithm: a value far out is far out, and drags nothing along. And
+where it ends: an outlier, or a lie, counts as one of that size."""
+
+
+def standardised(rows: Array, centre: Array, scale: Array, long: float | None, reach: float | None) -> Array:
+    """z = (rows - centre) / scale up to |z| = long, long (1 + log(|z| / long)) with z's sign beyond, and never more than the
+    reach; continuous, and up to there so is its slope. None: without that."""
+    rows = (rows - centre) / scale
+    if long is not None:
+        within = rows.clip(-long, long)
+        rows = within + within * arrays.log((abs(rows) / long).clip(1.0, None))
+    return rows if reach is None else rows.clip(-reach, reach)
+
+
+@dataclass(frozen=True)
+class Standardize(FeatureMap):
+    """Every column less its centre, over its scale, with shorter tails and no farther than REACH from zero."""
+
+    centre: tuple[float, ...]
+    scale: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "centre", tuple(map(float, self.centre)))
+        object.__setattr__(self, "scale", tuple(map(float, self.scale)))
+        if len(self.centre) != len(self.scale) or not all(math.isfinite(s) and s > 0 for s in self.scale):
+            raise GramfoldError("columns are standardised by one centre and one positive scale each")
+
+    def width(self, inputs: int) -> int:
+        if inputs != len(self.centre):
+            raise GramfoldError(f"{len(self.centre)} columns are standardised, the inputs have {inputs}")
+        return inputs
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "standardize", "centre": list(self.centre), "scale": list(self.scale)}
+
+    def function(self, inputs: int, seed: int, name: str) -> Function:
+        centre, scale = constant(np.array(self.centre)), constant(np.array(self.scale))
+        return lambda rows: standardised(rows, centre(rows), scale(rows), LONG, REACH)
+
+    def implied(self, inputs: int, length: float | None) -> Implied:
+        return Implied(lengths=((0, inputs, inputs * REACH**2),))
+
+
 def _gelu(x: np.ndarray) -> np.ndarray:
     """x (1 + erf(x / sqrt 2)) / 2, in one array: it is memory that takes the time."""
     out = x / math.sqrt(2)

@@ -5,6 +5,7 @@ T = base I + axes axes' says which directions of the inputs matter, and travels 
 
 import functools
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,12 +13,12 @@ from typing import Any, ClassVar
 from gramfold import stopwatch
 from gramfold.errors import GramfoldError
 from gramfold.features.base import DrawnMap, draw_described, fingerprint_of
-from gramfold.features.maps import Normalize
+from gramfold.features.maps import LONG, REACH, Normalize, standardised
 from gramfold.moments import Implied
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
-PLAIN, CENTRE, SCALE = "plain", "centre", "scale"
+PLAIN, CENTRE, SCALE, TAILS, REACHES = "plain", "centre", "scale", "tails", "reach"
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Block:
 class MetricMap:
     """Callable on rows. `description` is {"kind": "metric", "plain": a drawn map's description, "blocks": [such descriptions]};
     the arrays are "axes.0" (inputs x rank) and "base.0" (one number), "axes.1", ... Where columns are standardised there are also
-    "centre" and "scale", one number a column; elsewhere rows are brought to the length sqrt(d). A `fingerprint` that is given is
-    trusted.
+    "centre" and "scale", one number a column, and in the description "tails", beyond which they go on as logarithms, and "reach",
+    which bounds them; elsewhere rows are brought to the length sqrt(d). A `fingerprint` that is given is trusted.
     """
 
     kind: ClassVar[str] = "metric"
@@ -84,7 +85,8 @@ class MetricMap:
             learned |= {f"axes.{i}": block.metric.axes, f"base.{i}": block.metric.base}
         if columns is not None:
             learned |= {CENTRE: columns[0], SCALE: columns[1]}
-        return cls({PLAIN: plain.description, "blocks": [block.map.description for block in blocks]}, learned)
+        ends = {} if columns is None else {TAILS: LONG, REACHES: REACH}
+        return cls({PLAIN: plain.description, "blocks": [block.map.description for block in blocks], **ends}, learned)
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -92,7 +94,8 @@ class MetricMap:
 
     @property
     def implied(self) -> Implied:
-        length = None if CENTRE in self.arrays else float(self.inputs)
+        each = 1.0 if CENTRE not in self.arrays else None if self.reach is None else self.reach**2
+        length = None if each is None else each * self.inputs
         implied, at = self.plain.implied_of(length), self.plain.dim
         for block in self.blocks:
             implied, at = implied.beside(block.map.implied_of(None), at), at + block.map.dim
@@ -107,16 +110,38 @@ class MetricMap:
         return MetricMap(self.description, learned)
 
     @property
+    def reach(self) -> float | None:
+        """How far from zero a standardised column goes at most."""
+        return self._number(REACHES)
+
+    @property
+    def tails(self) -> float | None:
+        """From where on standardised columns are logarithms; None: nowhere."""
+        return self._number(TAILS)
+
+    def _number(self, name: str) -> float | None:
+        value = self.description.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf):
+            raise GramfoldError(f"the {name} of standardised columns must be a positive number, got {str(value)[:40]}")
+        return value
+
+    @property
     def columns(self) -> tuple[Array, Array] | None:
         """Centre and scale of every column, where those make inputs comparable."""
         return (self.arrays[CENTRE], self.arrays[SCALE]) if CENTRE in self.arrays else None
 
+    @property
+    def follows_labels(self) -> bool:
+        """Whether it has axes: without any no direction is preferred, and labels have had no say in it."""
+        return any(block.metric.axes.shape[1] for block in self.blocks)
+
     def comparable(self, inputs: Array) -> Array:
-        """Rows of one length, or columns of mean zero and variance one."""
+        """Rows of one length, or standardised columns."""
         rows = arrays.float64(inputs)
         if CENTRE not in self.arrays:
             return Normalize().function(self.inputs, 0, "")(rows)
-        return (rows - arrays.like(self.arrays[CENTRE], rows)) / arrays.like(self.arrays[SCALE], rows)
+        centre, scale = (arrays.like(self.arrays[name], rows) for name in (CENTRE, SCALE))
+        return standardised(rows, centre, scale, self.tails, self.reach)
 
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim)."""
@@ -133,12 +158,16 @@ class MetricMap:
         return arrays.concatenate([self.plain(rows), *(block.map(block.metric.apply(rows)) for block in self.blocks)], axis=1)
 
     def gradients(self, inputs: Array, directions: Array) -> Array:
-        """The gradient of <features(x_i), direction_i> with respect to the comparable inputs, for every row (n x inputs).
+        """`gradients_at` the inputs, made comparable."""
+        return self.gradients_at(self.comparable(inputs), directions)
+
+    def gradients_at(self, rows: Array, directions: Array) -> Array:
+        """The gradient of <features(x_i), direction_i> with respect to comparable inputs x_i, for every row (n x inputs).
 
         `directions` is n x dim.
         """
         with stopwatch.phase("features"):
-            rows, at = self.comparable(inputs), self.plain.dim
+            at = self.plain.dim
             total = self.plain.gradients(rows, directions[:, :at])
             for block in self.blocks:
                 along = block.map.gradients(block.metric.apply(rows), directions[:, at : at + block.map.dim])

@@ -39,6 +39,8 @@ class Dataset:
         for what, array in (("labels", targets), ("train", self.train), ("client", self.client)):
             if array is not None and array.shape != (n,):
                 raise GramfoldError(f"{self.name}: `{what}` has shape {array.shape}, but there are {n} samples")
+        if self.whole and not n:
+            raise GramfoldError(f"{self.name}: no samples")
         if self.whole and self.labels is not None and len(np.unique(self.targets)) < 2:
             raise GramfoldError(f"{self.name}: only one class in the labels; classification needs at least two")
 

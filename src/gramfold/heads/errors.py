@@ -1,6 +1,5 @@
 """How far a regressor is off: from left-out samples, so that intervals cover what they promise."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,14 +30,17 @@ class Errors:
         """How far an interval reaches to either side, for each output.
 
         Conformal: of n left-out errors and that of a new sample each is as likely as another to be the k-th in size, so the k-th
-        of the n, k = coverage (n + 1) rounded up, is not exceeded by so large a part. With fewer samples than that takes, it is a
-        Gaussian's quantile.
+        of the n, k = coverage (n + 1), is not exceeded by so large a part. Between two of them it is interpolated: the larger,
+        which would never cover too little, covers up to 1 / (n + 1) too much, and at small clients that is several points. With
+        fewer samples than it takes, it is a Gaussian's quantile.
         """
         if not 0 < coverage < 1:
             raise GramfoldError(f"the coverage of an interval lies between 0 and 1, got {coverage}")
         n = len(self.left_out)
-        rank = math.ceil(coverage * (n + 1) - 1e-9)
-        return np.asarray(self.left_out[rank - 1] if rank <= n else self.spread * ndtri((1 + coverage) / 2))
+        rank = coverage * (n + 1)
+        if rank > n + 1e-9:
+            return np.asarray(self.spread * ndtri((1 + coverage) / 2))
+        return np.array([np.interp(rank, np.arange(n + 1), [0.0, *sizes]) for sizes in self.left_out.T])
 
     def check(self, outputs: int) -> None:
         """Raise unless these, which came from elsewhere, are errors of so many outputs."""

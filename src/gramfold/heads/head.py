@@ -94,7 +94,8 @@ class Head:
 
     def __repr__(self) -> str:
         what = "a regressor" if self.labels is None else f"{len(self.labels)} classes"
-        streams = f"{len(self.streams) + len(self.refinement)} streams" if self.streams else "a network"
+        count = len(self.streams) + len(self.refinement)
+        streams = f"{count} stream{'s' * (count != 1)}" if self.streams else "a network"
         chosen = ", ".join(f"{key}={value:.3g}" for key, value in self.chosen.items() if isinstance(value, int | float))
         return f"Head({self.method or 'linear'}: {what}, {self.inputs} inputs, {streams}{'; ' + chosen if chosen else ''})"
 

@@ -12,7 +12,7 @@ from gramfold.methods.parts import learning
 from gramfold.methods.parts.learning import Learning, Plan
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import MapLike, Space, draw_map
-from gramfold.moments import Moments
+from gramfold.moments import Implied, Moments
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
@@ -88,7 +88,7 @@ class Analytic(Method):
         started: Record = replace(start, space=replace(start.space, map=map))
         return started
 
-    def local(self, client: ClientData, broadcast: Any) -> Moments:
+    def local(self, client: ClientData, broadcast: Any) -> Any:
         if isinstance(broadcast, Learning):
             return learning.local(client, broadcast)
         return self.upload(client, broadcast)
@@ -98,7 +98,7 @@ class Analytic(Method):
         space: Space = broadcast.space
         return space.fold(client)
 
-    def aggregate(self, total: Moments, broadcast: Any) -> Any:
+    def aggregate(self, total: Any, broadcast: Any) -> Any:
         if not isinstance(broadcast, Learning):
             return self.solve(total, broadcast)
         after = learning.step(total, broadcast)
@@ -109,10 +109,16 @@ class Analytic(Method):
         """What clients are sent after the round of the moments, from their sum."""
 
     def check_packet(self, packet: Packet, broadcast: Any) -> None:
-        _asked(broadcast).check_packet(packet)
+        asked: Learning | Space = broadcast if isinstance(broadcast, Learning) else broadcast.space
+        asked.check_packet(packet)
 
     def check(self, upload: Any, broadcast: Any) -> None:
-        _asked(broadcast).check(upload)
+        asked: Learning | Space = broadcast if isinstance(broadcast, Learning) else broadcast.space
+        asked.check(upload)
+
+    def implied(self, broadcast: Any) -> Implied:
+        space: Space = broadcast.asked if isinstance(broadcast, Learning) else broadcast.space
+        return space.map.implied
 
     def global_head(self, broadcast: Any) -> Head | None:
         if not hasattr(broadcast, "weights"):
@@ -123,9 +129,3 @@ class Analytic(Method):
     def parameters(self) -> Mapping[str, Any]:
         given = super().parameters()
         return {key: value.describe() if isinstance(value, FeatureMap) else value for key, value in given.items()}
-
-
-def _asked(broadcast: Any) -> Space:
-    """The space of the moments that a broadcast asks for."""
-    space: Space = broadcast.asked if isinstance(broadcast, Learning) else broadcast.space
-    return space

@@ -131,14 +131,15 @@ class PACE(Analytic):
         """Rounded samples cannot be taken out of a sum again."""
         return super().adds_up and self._precision == "float64"
 
-    def local(self, client: ClientData, broadcast: Any) -> Moments:
-        return super().local(client, broadcast).rounded(self._precision)
+    def local(self, client: ClientData, broadcast: Any) -> Any:
+        upload = super().local(client, broadcast)
+        return upload.rounded(self._precision) if isinstance(upload, Moments) else upload
 
     def upload(self, client: ClientData, broadcast: Streams) -> Moments:
         return self._head.upload(broadcast.space.fold(client), client)
 
     def solve(self, total: Moments, broadcast: Streams) -> Streams:
-        return replace(broadcast, pooled=self._head.pool(total, broadcast.seed))
+        return replace(broadcast, pooled=self._head.pool(total, broadcast.seed, learning.caution(broadcast.space.map)))
 
     def reply(self, upload: Moments | None, broadcast: Streams) -> Streams:
         return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))

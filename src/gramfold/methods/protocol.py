@@ -138,6 +138,10 @@ class Method(ABC):
         """What the server selected, for the result."""
         return getattr(broadcast, "chosen", None) or {}
 
+    def noted(self, broadcast: Any) -> Mapping[str, Any]:
+        """Figures of the round that led to the broadcast, for the history."""
+        return {}
+
     def check_kind(self, task: Task) -> None:
         """Raise, with a word on what to do, unless it works on the task's kind of samples."""
         kind = "images" if task.shape else "features"

@@ -138,8 +138,8 @@ def shared_temperature(total: Moments, weights: Array, penalty: float, leverage:
     return temperature_of_moments(weights, total.cross, penalty, total.counts, leverage)
 
 
-def solve_pooled(total: Moments, penalty: float | None) -> tuple[float, Factor]:
-    """The penalty (by GCV where None) and the factorised system gram + penalty I of folded moments."""
+def solve_pooled(total: Moments, penalty: float | None, caution: float = 1.0) -> tuple[float, Factor]:
+    """The penalty (by GCV, with that caution, where None) and the factorised system gram + penalty I of folded moments."""
     if penalty is None:
-        penalty = choose_penalty(total.lower_gram, total.cross, float(total.squares.sum()), total.weight)
+        penalty = choose_penalty(total.lower_gram, total.cross, float(total.squares.sum()), total.weight, caution)
     return penalty, factorise(total.lower_gram, penalty)

@@ -8,8 +8,13 @@ class Pixels(nn.Module):
     """Images n x H x W x channels, bytes or floats in [0, 1], to centred n x channels x H x W."""
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.to(torch.float32) / 255 if x.dtype == torch.uint8 else x
-        return (x.movedim(-1, -3) - 0.5) / 0.25
+        return pixels(x.movedim(-1, -3))
+
+
+def pixels(x: Tensor) -> Tensor:
+    """Bytes, or floats in [0, 1], centred."""
+    x = x.to(torch.float32) / 255 if x.dtype == torch.uint8 else x
+    return (x - 0.5) / 0.25
 
 
 MOMENTUM = 0.1

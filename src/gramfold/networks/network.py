@@ -15,6 +15,7 @@ from torch.func import functional_call
 from gramfold.errors import GramfoldError
 from gramfold.networks.layers import Norm, Pixels, UnitLength, convolutions
 from gramfold.networks.resnet import Adapter, ResNet
+from gramfold.networks.side_by_side import SideBySide
 from gramfold.numerics import seeds
 
 State = dict[str, Tensor]
@@ -44,8 +45,8 @@ class _Parts(nn.Module):
 class Network:
     """Builds the modules of a description and calls them with whatever weights are given.
 
-    What is trained are the names in `initial`; names that start with "head." belong to the head. `buffers` are the running
-    statistics of normalisation layers. Everything else is frozen: drawn from the seed or loaded from the `pretrained` file.
+    What is trained are the names in `initial`; names that start with "head." belong to the head. `statistics` are the running
+    ones of normalisation layers. Everything else is frozen: drawn from the seed or loaded from the `pretrained` file.
     """
 
     def __init__(self, description: Mapping[str, Any], device: str) -> None:
@@ -63,6 +64,7 @@ class Network:
             trained = {name: tensor for name, tensor in trained.items() if not _is_frozen(name)}
         self.initial: State = trained
         self.buffers: State = {name: t for name, t in self._module.named_buffers() if not name.endswith("num_batches_tracked")}
+        self.statistics: State = {name: tensor for name, tensor in self.buffers.items() if name not in ("shift", "scale")}
         self._norms = {name: module for name, module in self._module.named_modules() if isinstance(module, Norm)}
         self._adapters = [module for module in self._module.modules() if isinstance(module, Adapter)]
         if self._adapters:
@@ -94,7 +96,10 @@ class Network:
         self, state: Mapping[str, Tensor], x: Tensor, part: str, share: Tensor, noise: Tensor | None = None
     ) -> tuple[Any, State]:
         """The same in training, for networks that normalise by batch and drop out: each sample's `share` in the statistics and
-        its `noise` are given; the running statistics afterwards come out beside the outputs."""
+        its `noise` are given; the running statistics afterwards come out beside the outputs. Where `stackable`, tensors may have
+        a first dimension of clients."""
+        if share.ndim == 2:
+            return self._side_by_side(state, x, part, share, noise)
         for norm in self._norms.values():
             norm.share = share
         start = 0
@@ -104,9 +109,28 @@ class Network:
         out = self(state, x, part, train=True)
         return out, {f"{name}.{key}": value for name, norm in self._norms.items() for key, value in norm.fresh.items()}
 
+    @property
+    def stackable(self) -> bool:
+        """Whether many clients' weights, stacked, can be trained in one pass: a residual network with frozen convolutions."""
+        return self.description["kind"] == "resnet" and bool(self.description["freeze"]) and "projector" not in self.description
+
+    def _side_by_side(
+        self, state: Mapping[str, Tensor], x: Tensor, part: str, share: Tensor, noise: Tensor | None
+    ) -> tuple[Any, State]:
+        frozen = {name: tensor for name, tensor in self._module.named_parameters() if name not in state}
+        together = SideBySide({**frozen, **state}, share, noise)
+        stages = together.stages(x, self.description["blocks"], self.description["stem"] == "imagenet")
+        out = stages if part == "stages" else stages[-1] if part == "base" else classified(state, stages[-1])
+        return out, together.statistics()
+
     def full_state(self, state: Mapping[str, Tensor]) -> State:
         """All weights, the frozen ones included: everything that a self-contained file needs."""
         return {**dict(self._module.named_parameters()), **self.buffers, **state}
+
+
+def classified(state: Mapping[str, Tensor], features: Tensor) -> Tensor:
+    """The head's logits of features, for one client or for many stacked."""
+    return features @ state["head.weight"].mT + state["head.bias"][..., None, :]
 
 
 def unit_rows(x: Tensor) -> Tensor:

@@ -9,8 +9,8 @@ DROPOUT = 0.3
 
 
 class Adapter(nn.Module):
-    """a(x) = x + Conv1x1(Dropout(BN(x))). Dropout follows `noise`, uniform numbers in [0, 1) for every entry of x, passed in
-    because each of the clients trained side by side has its own random stream."""
+    """a(x) = x + Conv1x1(Dropout(BN(x))). Dropout follows `noise`, uniform numbers in [0, 1) for every entry of x (channels
+    last), passed in because each of the clients trained side by side has its own random stream."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -23,7 +23,8 @@ class Adapter(nn.Module):
         z = self.norm(x)
         self.entries = z[0].numel()
         if self.training and self.noise is not None:
-            z = z * (self.noise.reshape(z.shape) >= DROPOUT) / (1 - DROPOUT)
+            kept = self.noise.reshape(-1, *z.shape[-2:], z.shape[-3]).movedim(-1, -3) >= DROPOUT
+            z = z * kept / (1 - DROPOUT)
         mixed: Tensor = self.mix(z)
         return x + mixed
 

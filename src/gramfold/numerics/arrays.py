@@ -183,6 +183,10 @@ def exp(array: Array) -> Array:
     return array.exp() if is_torch(array) else np.exp(array)
 
 
+def log(array: Array) -> Array:
+    return array.log() if is_torch(array) else np.log(array)
+
+
 def activation(name: str, on_numpy: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """A function of each number: torch.nn.functional's of this name for tensors, the one given for NumPy arrays."""
 

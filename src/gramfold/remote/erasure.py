@@ -57,8 +57,7 @@ def forgotten(out: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     try:
-        lines = [wire.read_json(line) for line in wire.read(path).splitlines() if line.strip()]
-        return {str(line["site"]): str(line["time"]) for line in lines}
+        return {str(line["site"]): str(line["time"]) for line in wire.read_lines(path)}
     except (KeyError, TypeError, ValueError):
         raise GramfoldError(f"{path} is damaged; restore it, so that nobody is taken in again who was forgotten") from None
 
@@ -73,4 +72,4 @@ def _named_in(path: Path) -> set[str]:
 
 def _append(path: Path, line: dict[str, Any]) -> None:
     before = wire.read(path) if path.exists() else b""
-    wire.write_atomically(path, before + json.dumps(line).encode() + b"\n")
+    wire.write_atomically(path, before + wire.sealed_line(line))

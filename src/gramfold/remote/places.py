@@ -4,7 +4,6 @@ A sum has an id of its own, so a trial with another `out` disturbs nothing, and 
 server that was restored from a backup may count one that was replaced since.
 """
 
-import json
 from collections.abc import Collection
 from pathlib import Path
 
@@ -26,7 +25,7 @@ def needed(folder: Path, ledger: str, upload: str, counted: Collection[str], kep
     recent = before[-UPLOADS:]
     places[ledger] = [name for name in before if name in counted and name not in recent] + [*recent, upload]
     places = dict(list(places.items())[-SUMS:])
-    wire.write_atomically(folder / PLACES, json.dumps(places).encode())
+    wire.write_sealed(folder / PLACES, {"sums": list(places.items())})
     return {name for names in places.values() for name in names} | (set(kept) & set(counted))
 
 
@@ -35,7 +34,7 @@ def _read(path: Path) -> dict[str, list[str]] | None:
     if not path.exists():
         return None
     try:
-        found = wire.read_json(wire.read(path))
-        return {str(ledger): [str(name) for name in names] for ledger, names in found.items()}
-    except (AttributeError, TypeError, ValueError):
+        sums = wire.read_sealed(path)["sums"]
+        return {str(ledger): [str(name) for name in names] for ledger, names in sums}
+    except (KeyError, TypeError, ValueError):
         return None

@@ -4,7 +4,6 @@ What sites are sent of the sum gives it away, or much of it. Two sums that diffe
 release holds at least `release-sites` uploads that no release before it held; an upload that was taken out counts like a new one.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -38,7 +37,7 @@ def check_release(out: Path, counted: Mapping[str, str], least: int) -> None:
             )
         if not changed:
             return
-    wire.write_atomically(out / RELEASED, json.dumps(dict(counted), indent=1).encode())
+    wire.write_sealed(out / RELEASED, {"uploads": dict(counted)})
 
 
 def _released(path: Path) -> dict[str, str] | None:
@@ -46,7 +45,7 @@ def _released(path: Path) -> dict[str, str] | None:
     if not path.exists():
         return None
     try:
-        found = wire.read_json(wire.read(path))
-        return {str(site): str(upload) for site, upload in found.items()}
-    except (AttributeError, ValueError):
+        uploads = wire.read_sealed(path)["uploads"]
+        return {str(site): str(upload) for site, upload in uploads.items()}
+    except (AttributeError, KeyError, ValueError):
         raise GramfoldError(f"{path} is damaged; restore it, or choose another `out`") from None

@@ -9,7 +9,6 @@ Whoever the other sites are is the server's word, unless this site's configurati
 what it saw first, and refuses a site whose identity has changed.
 """
 
-import json
 import re
 import secrets
 import time
@@ -80,7 +79,7 @@ def _share(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping
     shares = client.share(roster, trusted)
     _keep(file, client)
     if not site.config.get("trusted-keys"):
-        wire.write_atomically(known, json.dumps(trusted).encode())
+        wire.write_sealed(known, {"keys": trusted})
     return {}, {STEP: shares.pack()}
 
 
@@ -154,13 +153,14 @@ def _trusted(site: "Site", known: Path, roster: Roster) -> dict[str, str]:
     listed = site.config.get("trusted-keys")
     claimed = {keys.name: keys.identity for keys in roster.clients}
     if not listed:
-        return {**claimed, **(_read(known) if known.exists() else {})}
-    return {**_read(Path(str(listed))), site.name: claimed.get(site.name, "")}
+        return {**claimed, **(_read(known, wire.read_sealed) if known.exists() else {})}
+    own = _read(Path(str(listed)), lambda file: {"keys": wire.read_json(wire.read(file))})  # written by hand
+    return {**own, site.name: claimed.get(site.name, "")}
 
 
-def _read(file: Path) -> dict[str, str]:
+def _read(file: Path, reader: Callable[[Path], dict[str, Any]]) -> dict[str, str]:
     try:
-        found = wire.read_json(wire.read(file).decode())
+        found = reader(file).get("keys")
         if not isinstance(found, dict) or not all(isinstance(part, str) for pair in found.items() for part in pair):
             raise ValueError("it is no object of names and keys")
     except (ValueError, TypeError) as error:

@@ -15,8 +15,6 @@ and the location of its data comes from its own configuration only, never from a
 import contextlib
 import functools
 import hashlib
-import importlib
-import importlib.util
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -34,6 +32,7 @@ from gramfold.federation.federation import ClientArrays, given_client, held_out_
 from gramfold.federation.npz import read_arrays
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method, make_method
+from gramfold.modules import import_from
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.origin import Origin
@@ -358,21 +357,10 @@ def _from_loader(spec: str, config: Mapping[str, Any]) -> ClientArrays:
     if not place:
         raise GramfoldError(f"loader {spec!r} must be written as module:function or FILE.py:function")
     try:
-        load: Callable[[dict[str, Any]], ClientArrays] = getattr(_module(place), name)
+        load: Callable[[dict[str, Any]], ClientArrays] = getattr(import_from(place), name)
         loaded = load(dict(config))
         if not isinstance(loaded, tuple):
             raise TypeError(f"it must return (X, y) or (X, y, X_test, y_test), not {type(loaded).__name__}")
         return loaded
     except Exception as error:
         raise GramfoldError(f"loader {spec} failed: {type(error).__name__}: {error}") from None
-
-
-def _module(place: str) -> Any:
-    if not place.endswith(".py"):
-        return importlib.import_module(place)
-    spec = importlib.util.spec_from_file_location(Path(place).stem, place)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"cannot import {place}")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

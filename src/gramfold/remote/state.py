@@ -1,6 +1,5 @@
 """A site's state folder: one site's for ever, and one message's at a time."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +23,7 @@ def held(state: Path, site: str) -> Iterator[None]:
     with wire.locked(state, busy, PATIENCE):
         owner = _owner(state / OWNER)
         if owner is None:
-            wire.write_atomically(state / OWNER, json.dumps({"site": site}).encode())
+            wire.write_sealed(state / OWNER, {"site": site})
         elif owner != site:
             raise GramfoldError(f"{state} belongs to site {owner!r}; give every site its own `state-dir`")
         yield
@@ -34,6 +33,6 @@ def _owner(path: Path) -> str | None:
     if not path.exists():
         return None
     try:
-        return str(wire.read_json(wire.read(path))["site"])
+        return str(wire.read_sealed(path)["site"])
     except (KeyError, TypeError, ValueError):
-        raise GramfoldError(f'{path} is damaged; write {{"site": NAME}} into it, with this site\'s name') from None
+        raise GramfoldError(f"{path} is damaged; remove it, if this folder is this site's alone") from None

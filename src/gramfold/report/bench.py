@@ -32,7 +32,7 @@ def render_bench(content: Mapping[str, Any]) -> str:
 
 def _section(entry: Mapping[str, Any]) -> str:
     """A table under its title, with its note: as wide as it needs to be, so that small ones stand side by side."""
-    rows = [("", [f"<td>{_cell(value)}</td>" for value in row]) for row in entry["rows"]]
+    rows = [("", [_cell(value) for value in row]) for row in entry["rows"]]
     header = _with_label([(str(name), "") for name in entry["columns"]], rows)
     note = f'<p class="soft">{escape(str(entry["note"]))}</p>' if entry.get("note") else ""
     return f"<section><h2>{escape(str(entry['title']))}</h2>{table(header, rows, 'sortable')}{note}</section>"
@@ -68,8 +68,10 @@ def _cell(value: Any) -> str:
     if isinstance(value, Mapping):
         error, published = value.get("error"), value.get("published")
         measured = _number(value.get("mean")) + ("" if error is None else f" \N{PLUS-MINUS SIGN} {_number(error)}")
-        return escape(measured) + ("" if published is None else f"<small>published {escape(_number(published))}</small>")
-    return escape(_number(value))
+        beside = "" if published is None else f"<small>published {escape(_number(published))}</small>"
+        seeds = f' title="seeds: {escape(str(value["seeds"]))}"' if value.get("seeds") else ""
+        return f"<td{seeds}>{escape(measured)}{beside}</td>"
+    return f"<td>{escape(_number(value))}</td>"
 
 
 def _number(value: Any) -> str:

@@ -82,5 +82,5 @@ def card_files(path: Path) -> tuple[Path, Path]:
 def write_card(path: Path, card: Mapping[str, Any]) -> None:
     """Write the card of the head whose file is at this path."""
     as_json, as_text = card_files(path)
-    wire.write_atomically(as_json, json.dumps(card, indent=1, default=str).encode())
+    wire.write_sealed(as_json, json.loads(json.dumps(card, default=str)))
     wire.write_atomically(as_text, card_markdown(card).encode())

@@ -1,4 +1,4 @@
-"""Small SVG charts for notebooks and files of their own; those of the page are drawn in the browser (`assets/page.js`)."""
+"""Small SVG charts for notebooks and files of their own; those of the page are drawn in the browser (`assets/`)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape

@@ -14,13 +14,16 @@ ALONE = ("local", "local-sgd")
 """The methods in which every client learns alone: what others are measured against."""
 
 
+ESTIMATE = "leave_one_out_accuracy"
+
+
 def figure_of(methods: Sequence[Method]) -> str:
     return "accuracy" if all("mean_accuracy" in method for method in methods) else "rmse"
 
 
 def rounded(value: Any, figure: str = "") -> Any:
     """A number with the digits that a figure shows; what is no number stays as it is."""
-    if value is None or isinstance(value, bool | int | str):
+    if not isinstance(value, float):
         return value
     return round(100 * value, 2) if figure.endswith("accuracy") else float(f"{value:.4g}")
 
@@ -38,8 +41,8 @@ def clients_of(methods: Sequence[Method], labels: Mapping[str, Any] | None = Non
         "test": [client["test"] for client in clients],
         "skew": None if counts is None else skew(counts),
         "classes": None if counts is None else [str(label) for label in labels["classes"]],  # type: ignore[index]
-        "counts": None if counts is None else [sorted(map(list, mine.items())) for mine in counts],
-        "methods": [_method(method, figure) for method in methods],
+        "counts": None if counts is None else [[part for pair in sorted(mine.items()) for part in pair] for mine in counts],
+        "methods": _sharing([_method(method, figure) for method in methods]),
         "alone": alone(methods),
     }
 
@@ -48,20 +51,32 @@ def _method(method: Method, figure: str) -> dict[str, Any]:
     clients = method["clients"]
     shared = [client.get(f"shared_{figure}") for client in clients]
     keys = dict.fromkeys(key for client in clients for key in client.get("chosen", {}))
+    shown = [key for key in keys if key == ESTIMATE or not key.startswith("leave_one_out")]
     return {
         "name": method["name"],
         "mean": rounded(method[f"mean_{figure}"], figure),
         "values": [rounded(client[figure], figure) for client in clients],
         "shared": None if all(value is None for value in shared) else [rounded(value, figure) for value in shared],
-        "chosen": {
-            key: [_plain(rounded(client.get("chosen", {}).get(key), key)) for client in clients]
-            for key in keys
-        },
-    }  # fmt: skip
+        "chosen": {key: _once([_plain(client.get("chosen", {}).get(key), key) for client in clients]) for key in shown},
+    }
 
 
-def _plain(value: Any) -> Any:
+def _sharing(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Many methods have the same shared model: its figures are written once, and by others the place of who has them."""
+    for i, method in enumerate(methods):
+        if method["shared"] is not None:
+            method["shared"] = next((j for j in range(i) if methods[j]["shared"] == method["shared"]), method["shared"])
+    return methods
+
+
+def _plain(value: Any, key: str) -> Any:
+    value = rounded(value, key)
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _once(values: list[Any]) -> Any:
+    """What all clients chose alike is written once."""
+    return values[0] if all(value == values[0] for value in values) else values
 
 
 def skew(counts: Sequence[Mapping[int, int]]) -> list[float]:

@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 from gramfold.report import papers
-from gramfold.report.clients import clients_of, figure_of, gains, rounded
+from gramfold.report.clients import ESTIMATE, clients_of, figure_of, gains, rounded
 from gramfold.report.columns import Column, columns, per_client
 from gramfold.report.runs import Named, averaged, run_cells, runs_columns, side_by_side
 from gramfold.report.sheet import WIDE, Sheet, cells, table
@@ -61,7 +61,7 @@ def render_runs(runs: Sequence[Named]) -> str:
     shown = runs_columns(runs)
     together = side_by_side(runs)
     sheet = Sheet(f"{len(runs)} runs", error=shown[5].title == "RMSE")
-    sheet.html(table(_titles(shown), [("", cells(row)) for row in run_cells(runs)], "sortable"), _legend(shown))
+    sheet.html(table(_titles(shown), [("", cells(row)) for row in run_cells(runs)], "sortable runs"), _legend(shown))
     sheet.soft(
         "A run over several seeds is shown by its means, with the standard error after \N{PLUS-MINUS SIGN}. "
         "Runs on other data or other cuts stand beside each other; their differences are not those of methods alone."
@@ -110,14 +110,15 @@ def _about_clients(sheet: Sheet, methods: Sequence[Method], labels: Mapping[str,
     group, figure = sheet.group(clients), clients["figure"]
     unit = "accuracy" if figure == "accuracy" else "error"
     sheet.heading("Every client's final model")
-    sheet.figure("All clients, all methods", _ONE_DOT[figure], WIDE, kind="strips", group=group)
+    hint = f"{_ONE_DOT[figure]} Point at a client to see it in all figures, click to keep it."
+    sheet.figure("All clients, all methods", hint, WIDE, kind="strips", group=group)
     worst = "Clients from the worst served to the best, each method in its own order."
     sheet.figure("Sorted", worst, kind="sorted", group=group)
     sheet.figure(f"{unit.capitalize()} against size", "Training samples, logarithmic.", kind="scatter", x="train", group=group)
     if clients["skew"] is not None:
         note = "Skew: how far a client's class shares are from everybody's (0: the same; total variation distance)."
         sheet.figure(f"{unit.capitalize()} against skew", note, kind="scatter", x="skew", group=group)
-    if any("leave_one_out_accuracy" in method["chosen"] for method in clients["methods"]):
+    if any(ESTIMATE in method["chosen"] for method in clients["methods"]):
         note = "What clients expected by leave-one-out, from training data alone, and what their test samples said."
         sheet.figure("Expected and measured", note, kind="scatter", x="estimate", group=group)
     _about_gains(sheet, methods, clients, group)
@@ -137,7 +138,7 @@ def _about_gains(sheet: Sheet, methods: Sequence[Method], clients: Mapping[str, 
     if clients["alone"] is not None:
         note = f"Each client's gain over {methods[clients['alone']]['name']}: what taking part is worth to it."
         sheet.figure("Against learning alone", note, kind="gains", against="alone", group=group)
-    if any(method["shared"] for method in clients["methods"]):
+    if any(method["shared"] is not None for method in clients["methods"]):
         note = "Each client's gain over the method's shared model: what its own model is worth to it."
         sheet.figure("Against the shared model", note, kind="gains", against="shared", group=group)
     sheet.html(table(header, [("", cells(row)) for row in rows], "sortable"))
@@ -249,9 +250,11 @@ def _legend(shown: Sequence[Column]) -> str:
 
 def _summary(methods: Sequence[Method]) -> str:
     shown = columns(methods)
-    best = max((method.get("mean_accuracy") or 0.0 for method in methods), default=0.0)
+    figure = f"mean_{figure_of(methods)}"
+    known = [method[figure] for method in methods if method[figure] is not None]
+    best = (max if figure == "mean_accuracy" else min)(known, default=None)
     rows = [
-        ("best" if method.get("mean_accuracy") == best else "", cells([method["name"], *(c.cell(method) for c in shown)]))
+        ("best" if best is not None and method[figure] == best else "", cells([method["name"], *(c.cell(method) for c in shown)]))
         for method in methods
     ]
     return table([("method", ""), *_titles(shown)], rows, "sortable") + _legend(shown)
@@ -263,4 +266,4 @@ def _settings(methods: Sequence[Method]) -> str:
         given = ", ".join(f"{key} = {setting(value)}" for key, value in method["parameters"].items())
         chosen = ", ".join(f"{key} = {setting(value)}" for key, value in method.get("chosen", {}).items())
         rows.append(("", [*cells([method["name"]]), *(f'<td class="settings">{escape(text)}</td>' for text in (given, chosen))]))
-    return table([("method", ""), ("given", "hyper-parameters"), ("chosen by the server", "in closed form")], rows)
+    return table([("method", ""), ("given", "hyper-parameters"), ("chosen by the server", "in closed form")], rows, "settings")

@@ -13,6 +13,8 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+SCRIPTS = ("drawing.js", "highlight.js", "client_figures.js", "method_figures.js", "tables.js", "page.js")
+"""In the order in which they follow from each other; the last begins to draw."""
 WIDE = "wide"
 """A figure over the whole width of the page."""
 
@@ -20,6 +22,12 @@ WIDE = "wide"
 @cache
 def _asset(name: str) -> str:
     return resources.files("gramfold.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+@cache
+def _script() -> str:
+    """All files in one block, so that their names are nobody else's."""
+    return '"use strict";\n{\n' + "\n".join(map(_asset, SCRIPTS)) + "}\n"
 
 
 def _hash(text: str) -> str:
@@ -75,7 +83,7 @@ class Sheet:
 
     def render(self) -> str:
         self.html()
-        style, script = _asset("page.css"), _asset("page.js")
+        style, script = _asset("page.css"), _script()
         policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
         data = {"error": self._error, "groups": self._groups, "figures": self._figures}
         none = "<noscript><p>The figures of this page are drawn by a script, which this browser does not run.</p></noscript>"

@@ -60,7 +60,8 @@ def bench_cell(cell: Any) -> str:
     if not isinstance(cell, Mapping):
         return MISSING if cell is None else cell if isinstance(cell, str) else f"{cell:.1f}"
     error = "" if cell.get("error") is None else f" \N{PLUS-MINUS SIGN}{cell['error']:.1f}"
-    published = "" if cell.get("published") is None else f" ({cell['published']})"
+    printed = cell.get("published")
+    published = "" if printed is None else f" ({printed:.2f})" if isinstance(printed, float) else f" ({printed})"
     return f"{bench_cell(cell['mean'])}{error}{published}"
 
 

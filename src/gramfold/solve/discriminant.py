@@ -31,7 +31,8 @@ class Discriminant(Record, kind="discriminant"):
         """The discriminant of the left-out scores of all clients' samples, every leverage taken at its mean, as GCV does.
 
         With (S + b I) W = M the plain scores P have P'Y = W'M and P'P = W'M - b W'W. A left-out score is
-        u = (p - h y) / (1 - h); its moments follow from those and the counts D = Y'Y. `rounded`: the weights will be.
+        u = (p - h y) / (1 - h); its moments follow from those and the counts D = Y'Y. `rounded`: the weights will be, to a
+        few digits.
         """
         free = max(1.0 - leverage, 1e-3)
         n, classes = counts.sum(), len(counts)

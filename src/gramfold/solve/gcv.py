@@ -8,10 +8,12 @@ from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.solve.ridge import Cholesky, Spectrum
 
+CAUTION = 1.4
+"""How many times a degree of freedom counts in tables. Once is right where noise is the same everywhere; where a few samples are
+noisier or lie far out, they are fitted too closely, and the fit goes astray around them. The remedy, and the number, are those of
+smoothing splines (Kim and Gu, 2004)."""
 GRID = np.logspace(-6, 3, 37)
 """Penalties that are tried, in units of the mean squared length of a feature vector: quarter decades."""
-
-
 MAX_FREEDOM = 0.5
 """The maximum degrees of freedom per sample."""
 
@@ -31,8 +33,11 @@ def gcv_scores(spectrum: Spectrum, cross: Array, target_squares: float, n: float
     return np.array([n * (missed + (reached * share**2).sum()) / max(beyond + share.sum(), 1e-300) ** 2 for share in shares])
 
 
-def gcv_score(gram: Array, cross: Array, target_squares: float, n: float, penalty: float) -> tuple[float, float]:
-    """The same for one penalty, from a Cholesky factorisation, and df / n; infinite where there is no factorisation.
+def gcv_score(
+    gram: Array, cross: Array, target_squares: float, n: float, penalty: float, caution: float = 1.0
+) -> tuple[float, float]:
+    """The same for one penalty, from a Cholesky factorisation, and df / n; infinite where there is no factorisation. `caution`:
+    how many times a degree of freedom counts.
 
     With (S + b I) W = M: RSS = |Y|^2 - <W, M> - b |W|^2 and df = m - b trace((S + b I)^-1).
     """
@@ -43,7 +48,7 @@ def gcv_score(gram: Array, cross: Array, target_squares: float, n: float, penalt
     weights = factor.solve(cross)
     rss = target_squares - float((weights * cross).sum()) - penalty * float((weights**2).sum())
     freedom = len(gram) - penalty * float(factor.inverse_diagonal().sum())
-    return n * max(rss, 0.0) / max(n - freedom, 1e-9 * n) ** 2, freedom / max(n, 1)
+    return n * max(rss, 0.0) / max(n - caution * freedom, 1e-9 * n) ** 2, freedom / max(n, 1)
 
 
 def mean_squared_row(gram: Array, n: float) -> float:
@@ -51,7 +56,7 @@ def mean_squared_row(gram: Array, n: float) -> float:
     return float(gram.diagonal().sum()) / max(n, 1) or 1.0
 
 
-def choose_penalty(gram: Array, cross: Array, target_squares: float, n: float) -> float:
+def choose_penalty(gram: Array, cross: Array, target_squares: float, n: float, caution: float = 1.0) -> float:
     """The penalty of least GCV on the grid, by descent: some eight factorisations, far cheaper than an eigendecomposition.
 
     Fits with more than MAX_FREEDOM degrees of freedom per sample are passed over: near interpolation GCV is 0/0.
@@ -59,7 +64,7 @@ def choose_penalty(gram: Array, cross: Array, target_squares: float, n: float) -
     grid = GRID * mean_squared_row(gram, n)
 
     def score(i: int) -> float:
-        gcv, freedom = gcv_score(gram, cross, target_squares, n, float(grid[i]))
+        gcv, freedom = gcv_score(gram, cross, target_squares, n, float(grid[i]), caution)
         return gcv if freedom <= MAX_FREEDOM else 1e300 * (1.0 - i / len(grid))  # descend towards larger penalties
 
     return float(grid[descend(score, len(grid))])

@@ -10,7 +10,7 @@ import numpy as np
 
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
-from gramfold.solve.gcv import choose_penalty, gcv_score
+from gramfold.solve.gcv import CAUTION, choose_penalty, gcv_score
 
 FLOOR_PER_FEATURE = 2.5e-6
 """What every direction has of the largest, in units of A and for every feature that is drawn: a direction may matter where the
@@ -55,15 +55,19 @@ def _of_unit_spread(axes: Array, base: float, probes: Array) -> tuple[Array, flo
     return axes * math.sqrt(factor), base * factor
 
 
-def best_block(gram: Array, cross: Array, target_squares: float, n: float, plain: int, sizes: list[int]) -> int:
-    """Which block of features, beside the plain ones that come first, predicts best by generalised cross-validation."""
+def score(gram: Array, cross: Array, target_squares: float, n: float) -> float:
+    """How far off features are by generalised cross-validation, at their best penalty."""
+    penalty = choose_penalty(gram, cross, target_squares, n, CAUTION)
+    return gcv_score(gram, cross, target_squares, n, penalty, CAUTION)[0]
+
+
+def best_block(gram: Array, cross: Array, target_squares: float, n: float, plain: int, sizes: list[int]) -> tuple[int, float]:
+    """Which block of features, beside the plain ones that come first, predicts best, and its score."""
     full = arrays.copy(gram)
     arrays.mirror(full)
     scores, at = [], plain
     for size in sizes:
         take = arrays.like(np.concatenate([np.arange(plain), np.arange(at, at + size)]), full)
-        part, right = full[take][:, take], cross[take]
-        penalty = choose_penalty(part, right, target_squares, n)
-        scores.append(gcv_score(part, right, target_squares, n, penalty)[0])
+        scores.append(score(full[take][:, take], cross[take], target_squares, n))
         at += size
-    return int(np.argmin(scores))
+    return int(np.argmin(scores)), float(min(scores))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, NotFiniteError
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
@@ -101,7 +101,7 @@ class NamedSums:
         except (KeyError, TypeError, ValueError) as error:
             raise GramfoldError(f"not a vector of named sums: {error}") from None
         if not arrays.all_finite(vector):
-            raise GramfoldError("an upload must be finite; found NaN or infinity")
+            raise NotFiniteError("an upload must be finite; found NaN or infinity")
         parts = np.split(np.array(vector, np.float64), np.cumsum(sizes))
         return cls({name: part.reshape(shapes[name]) for name, part in zip(shapes, parts, strict=False)})
 
@@ -118,4 +118,4 @@ def require_shapes(parts: Mapping[str, Array], expected: Mapping[str, tuple[int,
 def require_finite(packet: Packet) -> None:
     for name, part in packet.arrays.items():
         if not arrays.all_finite(part):
-            raise GramfoldError(f"an upload must be finite; found NaN or infinity in {name}")
+            raise NotFiniteError(f"an upload must be finite; found NaN or infinity in {name}")

@@ -489,3 +489,53 @@ def test_a_site_keeps_a_diary_of_what_it_sent(sites):
     assert all(entry["time"].endswith("+00:00") for entry in (sent, again, refused))
     ledger = Packet.from_bytes(read(sites.folder / "out" / "fold.safetensors"))
     assert ledger.meta["digests"][LIAR] == sent["sha256"]
+
+
+# --- learned features: every round has its bounds ---
+
+
+LEARNED = gf.AFL(features="columns+bias+linear+fourier:16@learned:1")
+COUNTED = {
+    "votes that are none": (lambda counts: -counts, "not counts"),
+    "more votes in one column": (lambda counts: counts + np.eye(len(counts), 1), "all must hold the same"),
+    "votes for everybody": (lambda counts: counts * 1e12, "not counts"),
+    "other bins": (lambda counts: counts[:, 1:], "shape"),
+}
+
+
+@pytest.mark.parametrize("what", COUNTED)
+def test_columns_are_measured_by_counts_that_can_be(what, sites):
+    change, reason = COUNTED[what]
+    node = lying(sites.node(LIAR), upload(counts=change), "train")
+    assert_exact_without_liar(sites, LEARNED, sites.run(LEARNED, first(sites, node)), reason)
+
+
+def test_gradients_are_no_longer_than_they_can_be(sites):
+    def change(header: dict, packets: dict) -> None:
+        packet = packets["upload"]
+        if "counts" in packet.arrays or packet.meta["labels"] is not None:
+            return
+        found = gf.Moments.unpack(packet)
+        rows = 1e6 * np.ones((int(found.n), found.dim))
+        forged = gf.Moments.from_features(rows, np.zeros((len(rows), 1)), None, found.fingerprint)
+        packets["upload"] = forged.settle().pack()
+
+    result = sites.run(LEARNED, first(sites, lying(sites.node(LIAR), change, "train")))
+    assert list(result["sites"]["excluded"]) == [LIAR]
+    assert "more than" in result["sites"]["excluded"][LIAR]
+    assert len(result["sites"]["answered"]) == 6
+
+
+def test_columns_go_no_farther_than_their_reach(sites):
+    def change(header: dict, packets: dict) -> None:
+        packet = packets["upload"]
+        if "counts" in packet.arrays or packet.meta["labels"] is None:
+            return
+        found = gf.Moments.unpack(packet)
+        codes = np.repeat(np.arange(4), 3)
+        rows = np.concatenate([np.ones((12, 1)), 1e6 * np.ones((12, found.dim - 1))], axis=1)
+        packets["upload"] = gf.Moments.from_features(rows, codes, found.labels, found.fingerprint).settle().pack()
+
+    result = sites.run(LEARNED, first(sites, lying(sites.node(LIAR), change, "train")))
+    assert list(result["sites"]["excluded"]) == [LIAR]
+    assert "more than" in result["sites"]["excluded"][LIAR]

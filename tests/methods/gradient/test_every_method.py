@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import gramfold as gf
-from gradient_cases import ON_FEATURES, client_data, distance, quick
+from gradient_cases import ON_FEATURES, client_data, distance, quick, weights
+from gramfold.errors import NotFiniteError
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
@@ -59,6 +60,20 @@ def test_a_diverged_network_is_scored_and_not_chosen(federation):
     result = gf.run(quick(gf.FedAvg, lr=1e30), federation)
     assert np.isfinite(result.heads["0"].scores(federation.clients[0].test().inputs)).all()
     assert result.calibration_error is not None
+
+
+def test_a_candidate_that_diverges_ends_no_sweep(federation):
+    method = quick(gf.FedDBE, lr=None, sweep_rounds=2)
+    tried: list[float] = []
+
+    def score(candidate, trial):
+        tried.append(candidate.lr)
+        if candidate.lr > 0.1:
+            raise NotFiniteError("an upload must be finite")
+        return candidate.lr
+
+    assert method.tune(federation, score)[1]["lr"] == 0.1
+    assert set(tried) == set(method.grids["lr"])
 
 
 @pytest.mark.parametrize("kind", ON_FEATURES)
@@ -116,7 +131,8 @@ REFUSALS = [
     ({"model": "transformer"}, "linear, mlp:WIDTH"),
     ({"model": "mlp:none"}, "cannot read model"),
     ({"model": "cnn:8"}, "for images, but this data holds features"),
-    ({"model": "resnet18"}, "heart-pfl"),
+    ({"model": "resnet18"}, "for images, but this data holds features"),
+    ({"pretrained": "weights.safetensors"}, "for residual networks"),
     ({"rounds": 1}, "more than one"),
 ]
 
@@ -149,3 +165,27 @@ def test_everything_that_passes_between_clients_and_server_survives_the_wire(kin
     expected = gf.run(method, federation)
     for client in clients:
         assert distance(method.personalize(client, broadcast), expected.heads[client.name]) < FLOAT32
+
+
+RESIDUAL = [kind for kind in ON_FEATURES if kind.normalizes]
+
+
+@pytest.mark.parametrize("kind", RESIDUAL)
+def test_rivals_train_the_residual_network_that_heart_pfl_trains(kind, pictures):
+    # few epochs: a network that normalises batches of two or three soon makes much of float32's rounding
+    more = {"model": "resnet:4x1", "freeze": True, "adapters": True, "epochs": 1, "lr": 0.01}
+    more["rounds"] = 0 if kind is gf.LocalSGD else 2
+    if hasattr(kind, "finetune_epochs"):
+        more["finetune_epochs"] = 1
+    together, alone = (gf.run(quick(kind, batched=batched, **more), pictures) for batched in (True, False))
+    for name in together.heads:
+        assert distance(together.heads[name], alone.heads[name]) < 1e-3
+        weights(together.heads[name], "base.layer1.0.adapter1.mix.weight")
+        with pytest.raises(KeyError):  # frozen weights do not travel
+            weights(together.heads[name], "base.conv1.weight")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ON_FEATURES if not kind.normalizes])
+def test_methods_that_cannot_train_running_statistics_refuse_a_residual_network(kind, pictures):
+    with pytest.raises(gf.GramfoldError, match="normalises by batch; use cnn"):
+        gf.run(quick(kind, model="resnet:4x1"), pictures)

@@ -18,7 +18,7 @@ from gramfold.methods.gradient.hda import alignment, class_means
 from gramfold.networks.layers import Norm
 from gramfold.networks.resnet import StridedConv1x1
 
-SMALL = gf.HeartPFL(model="resnet:4x1", lr=0.05, rounds=2, epochs=1, participation=1.0)
+SMALL = gf.HeartPFL(model="resnet:4x1", lr=0.05, rounds=2, epochs=1, participation=1.0, akt_steps=2, akt_batch=64)
 
 
 def published(**more):
@@ -180,18 +180,33 @@ def test_prototypes_are_class_means_at_the_start_of_the_round(pictures):
 LOGITS = st.lists(st.lists(st.floats(-60, 60, width=32), min_size=4, max_size=4), min_size=2, max_size=2)
 
 
+symmetric_kl = akt.Distillation().divergence
+
+
 @given(LOGITS)
 def test_the_symmetric_kl_is_symmetric_finite_and_zero_only_between_equals(rows):
     a, b = torch.tensor(rows[:1]), torch.tensor(rows[1:])
-    forth, back = float(akt.symmetric_kl(a, b)), float(akt.symmetric_kl(b, a))
+    forth, back = float(symmetric_kl(a, b)), float(symmetric_kl(b, a))
     assert forth == back
     assert np.isfinite(forth)
     assert forth >= 0
-    assert float(akt.symmetric_kl(a, a)) == 0
+    assert float(symmetric_kl(a, a)) == 0
     # the sum of the two directions, where neither underflows
     p, q = a.double().softmax(1), b.double().softmax(1)
     expected = float((p * (p / q).log() + q * (q / p).log()).sum())
     assert forth == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+def test_the_two_directions_of_the_divergence_add_up_to_the_symmetric_one(temperature):
+    student, clients = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
+    forward, reverse, both = (
+        float(akt.Distillation(temperature=temperature, direction=name).divergence(student, clients))
+        for name in ("forward", "reverse", "symmetric")
+    )
+    p, q = (clients / temperature).softmax(1), (student / temperature).softmax(1)
+    assert forward == pytest.approx(float((p * (p / q).log()).sum(1).mean()) * temperature**2, rel=1e-4)
+    assert forward + reverse == pytest.approx(both, rel=1e-4)
 
 
 def test_pgd_stays_in_its_ball_and_in_the_image_and_raises_the_loss(pictures):
@@ -202,13 +217,21 @@ def test_pgd_stays_in_its_ball_and_in_the_image_and_raises_the_loss(pictures):
     target = torch.randn(wanted.shape, generator=torch.Generator().manual_seed(0))
 
     def loss(x):
-        return akt.symmetric_kl(net(state, x), target)
+        return symmetric_kl(net(state, x), target)
 
-    moved = akt.adversarial(loss, images, torch.Generator().manual_seed(0))
+    moved = akt.adversarial(loss, images, 2 * torch.rand(images.shape, generator=torch.Generator().manual_seed(0)) - 1)
     assert float((moved - images).abs().max()) <= akt.EPSILON + 1e-6
     assert float(moved.min()) >= 0
     assert float(moved.max()) <= 1
     assert float(loss(moved)) > float(loss(images))
+
+
+FEW_STEPS = akt.Distillation(steps=60, batch=64)
+
+
+def right_on(net, images, codes):
+    """The accuracy of a model on these."""
+    return lambda state: float((net(state, images).argmax(1) == codes).float().mean())
 
 
 @pytest.fixture
@@ -225,7 +248,7 @@ def test_akt_keeps_the_average_when_the_distilled_model_validates_worse(distilla
     net, average, clients, images, _ = distillation
     held_out = images, net(average, images).argmax(1)  # the average is right about everything
     clients = [{**client, "head.bias": torch.tensor([-9.0, 9.0, 0.0])} for client in clients]
-    shared, better = akt.distilled(net, average, clients, images, held_out, epochs=60, seed=0)
+    shared, better = akt.distilled(net, average, clients, images, right_on(net, *held_out), FEW_STEPS, seed=0)
     assert not better
     assert all(torch.equal(shared[name], average[name]) for name in average)
 
@@ -234,19 +257,77 @@ def test_akt_moves_towards_the_clients_and_is_kept_when_that_validates_better(di
     net, average, clients, images, _ = distillation
     clients = [{**client, "head.bias": torch.tensor([-9.0, 9.0, 0.0])} for client in clients]
     wanted = net(clients[0], images)
-    shared, better = akt.distilled(net, average, clients, images, (images, wanted.argmax(1)), epochs=60, seed=0)
+    shared, better = akt.distilled(net, average, clients, images, right_on(net, images, wanted.argmax(1)), FEW_STEPS, seed=0)
     assert better
-    before, after = (float(akt.symmetric_kl(net(state, images), wanted)) for state in (average, shared))
+    before, after = (float(symmetric_kl(net(state, images), wanted)) for state in (average, shared))
     assert after < before
+
+
+def test_akt_keeps_the_best_checkpoint_not_the_last(distillation):
+    net, average, clients, images, _ = distillation
+    seen = []
+
+    def score(state):  # better and better, then worse
+        seen.append(state)
+        return -abs(len(seen) - 4)
+
+    how = replace(FEW_STEPS, steps=akt.CHECKPOINTS)
+    shared, better = akt.distilled(net, average, clients, images, score, how, seed=0)
+    assert better
+    assert len(seen) == akt.CHECKPOINTS + 1
+    assert shared is seen[3]
+
+
+@pytest.mark.parametrize("adversary", ["own", "none"])
+def test_akt_draws_near_the_clients_whatever_the_adversary(adversary, distillation):
+    net, average, clients, images, _ = distillation
+    wanted = akt.answers(net, clients, images)
+
+    def near(state):
+        return -float(symmetric_kl(net(state, images), wanted))
+
+    how = replace(FEW_STEPS, adversary=adversary, steps=akt.CHECKPOINTS)
+    shared, better = akt.distilled(net, average, clients, images, near, how, seed=0)
+    assert better
+    assert near(shared) > near(average)
 
 
 def test_a_proxy_that_does_not_fit_is_refused(pictures, tmp_path):
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "features.npz", features=rng.standard_normal((8, 4)), labels=np.arange(8) % 2)
     np.savez(tmp_path / "strange.npz", images=np.zeros((8, 8, 8, 3), np.uint8), labels=np.arange(8) % 2 + 70)
-    for name, message in (("features.npz", "does not contain byte images"), ("strange.npz", "not among")):
+    with pytest.raises(gf.GramfoldError, match="does not contain byte images"):
+        gf.run(replace(SMALL, proxy=str(tmp_path / "features.npz")), pictures)
+    with pytest.raises(gf.GramfoldError, match="other classes than the federation's"):
+        gf.run(replace(SMALL, proxy=str(tmp_path / "strange.npz"), validation=str(tmp_path / "strange.npz")), pictures)
+    for more, message in (({"akt_direction": "up"}, "direction is one of"), ({"hda_side": "left"}, "personal or shared")):
         with pytest.raises(gf.GramfoldError, match=message):
-            gf.run(replace(SMALL, proxy=str(tmp_path / name)), pictures)
+            gf.run(replace(SMALL, proxy=str(tmp_path / "strange.npz"), **more), pictures)
+
+
+def test_proxy_images_of_foreign_classes_need_no_labels(pictures, image_file, tmp_path):
+    rng = np.random.default_rng(0)
+    foreign = str(tmp_path / "foreign.npz")
+    np.savez(foreign, images=rng.integers(0, 255, (16, 8, 8, 3), dtype=np.uint8), labels=np.arange(16) % 2 + 70)
+    for validation in (None, image_file):
+        result = gf.run(replace(SMALL, proxy=foreign, validation=validation), pictures)
+        assert 0 <= result.chosen["akt_kept"] <= 2
+
+
+def test_the_history_says_how_large_hda_is_beside_cross_entropy(pictures, image_file):
+    method = replace(SMALL, rounds=1, batched=True)
+    sizes = [
+        gf.run(replace(method, hda=w, proxy=p), pictures).history[0]["hda_gradient"] for w, p in ((0.1, image_file), (1, None))
+    ]
+    assert sizes[0] > 0
+    assert sizes[1] == pytest.approx(10 * sizes[0], rel=1e-3)
+    assert "hda_gradient" not in gf.run(replace(method, hda=0.0), pictures).history[0]
+
+
+@pytest.mark.parametrize("more", [{"hda_side": "shared"}, {"hda_split": 4}])
+def test_the_sides_and_the_split_of_hda_make_a_difference(more, pictures):
+    one, other = (gf.run(replace(SMALL, batched=True, hda=1.0, **given), pictures) for given in ({}, more))
+    assert distance(one.heads["0"], other.heads["0"]) > 1e-6
 
 
 def test_features_are_refused(federation):

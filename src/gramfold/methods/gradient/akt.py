@@ -1,32 +1,63 @@
 """AKT, the adversarial knowledge transfer of HEART-PFL: the server distils its clients' models into their average.
 
-On proxy images and on adversarial copies of them the average is drawn towards the mean logits of the clients' models; the
-result is kept only if it validates better than the plain average did.
+On proxy images and on adversarial copies of them the average is drawn towards the mean logits of the clients' models. Of the
+average and of what distillation makes of it, the server keeps what validates best.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from gramfold.errors import GramfoldError
 from gramfold.methods.gradient.optimizer import Optimizer
+from gramfold.methods.gradient.recorded import Recorded
 from gramfold.networks.network import Network, State
 from gramfold.numerics import seeds
 
 EPSILON, STEP, STEPS = 8 / 255, 2 / 255, 20
 LEARNING_RATE = 1e-3
-BATCH = 64
+BATCH = 512
+"""Images that go through a network at a time where nothing is learned from them."""
+CHECKPOINTS = 10
+DIRECTIONS = ("symmetric", "forward", "reverse")
+ADVERSARIES = ("student", "own", "none")
 
 
-def symmetric_kl(a: Tensor, b: Tensor) -> Tensor:
-    """KL(a||b) + KL(b||a) of two rows of logits, averaged over the rows: sum (p - q)(log p - log q)."""
-    log_p, log_q = a.log_softmax(1), b.log_softmax(1)
-    return ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum(1).mean()
+@dataclass(frozen=True)
+class Distillation:
+    """How: `steps` of `batch` images; logits divided by `temperature`; the divergence's `direction`, forward being KL(clients ||
+    student); adversarial copies as hard as can be for the "student", whose target is the clients' answer to the image, or for
+    their "own" answer to the copy as target, or "none"."""
+
+    steps: int = 500
+    batch: int = 256
+    temperature: float = 1.0
+    direction: str = "symmetric"
+    adversary: str = "student"
+
+    def __post_init__(self) -> None:
+        if self.direction not in DIRECTIONS or self.adversary not in ADVERSARIES:
+            raise GramfoldError(
+                f"AKT's direction is one of {', '.join(DIRECTIONS)}, its adversary one of {', '.join(ADVERSARIES)}"
+            )
+        if min(self.steps, self.batch) < 1 or self.temperature <= 0:
+            raise GramfoldError("AKT's steps and batch must be at least 1, its temperature above 0")
+
+    def divergence(self, student: Tensor, clients: Tensor) -> Tensor:
+        """Of two rows of logits, averaged over the rows; times the square of the temperature, which keeps gradients in size."""
+        log_s, log_t = ((logits / self.temperature).log_softmax(1) for logits in (student, clients))
+        weight = {
+            "symmetric": lambda: log_s.exp() - log_t.exp(),
+            "forward": lambda: -log_t.exp(),
+            "reverse": log_s.exp,
+        }[self.direction]()  # fmt: skip
+        return (weight * (log_s - log_t)).sum(1).mean() * self.temperature**2
 
 
-def adversarial(loss: Callable[[Tensor], Tensor], images: Tensor, generator: torch.Generator) -> Tensor:
-    """PGD: copies of images in [0, 1], at most EPSILON away in every pixel, on which the loss is higher."""
-    start = torch.rand(images.shape, generator=generator).to(images.device) * 2 - 1
+def adversarial(loss: Callable[[Tensor], Tensor], images: Tensor, start: Tensor) -> Tensor:
+    """PGD: copies of images in [0, 1], at most EPSILON away in every pixel, on which the loss is higher. `start`: in [-1, 1]."""
     moved = (images + EPSILON * start).clamp(0, 1)
     for _ in range(STEPS):
         moved = moved.detach().requires_grad_()
@@ -36,44 +67,63 @@ def adversarial(loss: Callable[[Tensor], Tensor], images: Tensor, generator: tor
     return moved
 
 
-def accuracy(net: Network, state: State, images: Tensor, codes: Tensor) -> float:
-    with torch.no_grad():
-        right = [
-            int((net(state, images[i : i + BATCH]).argmax(1) == codes[i : i + BATCH]).sum()) for i in range(0, len(images), BATCH)
-        ]
-    return sum(right) / max(len(images), 1)
+def images_in(images: Tensor) -> list[Tensor]:
+    """In parts that go through a network at a time."""
+    return [images[i : i + BATCH] for i in range(0, len(images), BATCH)]
+
+
+@torch.no_grad()
+def answers(net: Network, states: Sequence[State], images: Tensor) -> Tensor:
+    """The mean logits of several models."""
+    parts = [torch.stack([net(state, part) for state in states]).mean(0) for part in images_in(images)]
+    return torch.cat(parts)
 
 
 def distilled(
     net: Network,
     average: State,
     clients: Sequence[State],
-    proxy: Tensor,
-    held_out: tuple[Tensor, Tensor],
-    *,
-    epochs: int,
+    images: Tensor,
+    score: Callable[[State], float],
+    how: Distillation,
     seed: int,
 ) -> tuple[State, bool]:
-    """The average after distillation and True, or the average itself and False where it validates no worse."""
+    """The best by `score` of the average and of the student at some checkpoints, and whether it is the student."""
     student = {name: average[name].clone()[None] for name in net.initial}
     fixed = {name: tensor for name, tensor in average.items() if name not in student}
     optimizer, rng = Optimizer("adam"), seeds.generator(seed, "akt")
-    noise = torch.Generator().manual_seed(int(rng.integers(2**62)))
-    slots = optimizer.slots(student)
-    batches = [rows for _ in range(epochs) for rows in torch.split(torch.from_numpy(rng.permutation(len(proxy))), BATCH)]
-    for number, rows in enumerate(batches):
-        clean = proxy[rows.to(proxy.device)].to(torch.float32) / 255
-        with torch.no_grad():
-            wanted = torch.stack([net(client, clean) for client in clients]).mean(0)
+    slots, targets, device = optimizer.slots(student), answers(net, clients, images), images.device
+    size = min(how.batch, len(images))
+    epochs = [rng.permutation(len(images)) for _ in range(-(-how.steps * size // len(images)))]
+    rows = torch.stack([torch.from_numpy(epoch) for epoch in epochs]).flatten()[: how.steps * size].reshape(how.steps, size)
+    rows = rows.to(device)
+    rates = (LEARNING_RATE / 2 * (1 + torch.cos(torch.pi * torch.arange(how.steps) / how.steps))).to(device)
+    noise = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
+    start, now = torch.empty(size, *images.shape[1:], device=device), torch.zeros(1, dtype=torch.long, device=device)
+
+    def step(_: int) -> None:
+        taken = rows.index_select(0, now)[0]
+        clean, wanted = images[taken].to(torch.float32) / 255, targets[taken]
         current = {name: tensor[0].detach().requires_grad_() for name, tensor in student.items()}
 
-        def apart(x: Tensor, state: State = current, wanted: Tensor = wanted) -> Tensor:
-            return symmetric_kl(net({**fixed, **state}, x), wanted)
+        def apart(x: Tensor, wanted: Tensor = wanted) -> Tensor:
+            return how.divergence(net({**fixed, **current}, x), wanted)
 
-        loss = apart(clean) + apart(adversarial(apart, clean, noise))
+        loss = apart(clean)
+        if how.adversary != "none":
+            copies = adversarial(apart, clean, start)
+            loss = loss + apart(copies, wanted if how.adversary == "student" else answers(net, clients, copies))
         grads = torch.autograd.grad(loss, list(current.values()))
-        rate = LEARNING_RATE * (1 + torch.cos(torch.tensor(torch.pi * number / len(batches))).item()) / 2
-        optimizer.step(student, {name: g[None] for name, g in zip(current, grads, strict=True)}, slots, rate)
-    result = {**fixed, **{name: tensor[0].detach() for name, tensor in student.items()}}
-    better = accuracy(net, result, *held_out) > accuracy(net, average, *held_out)
-    return (result, True) if better else (average, False)
+        optimizer.step(student, {name: g[None] for name, g in zip(current, grads, strict=True)}, slots, rates[now])
+        now.add_(1)
+
+    take = Recorded(step, on_gpu=device.type == "cuda").run(1, how.steps)
+    best, best_score = average, score(average)
+    for number in range(1, how.steps + 1):
+        start.uniform_(-1, 1, generator=noise)
+        take()
+        if number * CHECKPOINTS // how.steps > (number - 1) * CHECKPOINTS // how.steps:
+            state = {**fixed, **{name: tensor[0].clone() for name, tensor in student.items()}}
+            if (found := score(state)) > best_score:
+                best, best_score = state, found
+    return best, best is not average

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gramfold import networks
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, NotFiniteError
 from gramfold.federation import Federation, Task
 from gramfold.heads import Head
 from gramfold.methods.gradient.optimizer import Optimizer
@@ -57,7 +57,9 @@ class Model(Record, kind="gradient/model"):
 
 @dataclass(frozen=True)
 class Gradient(Batched, Tunable):
-    """`model`: linear, mlp:WIDTH or cnn:WIDTH; None: by the kind of data. `lr`: None sweeps a grid, `sweep_rounds` rounds each,
+    """`model`: linear, mlp:WIDTH, cnn:WIDTH, resnet:WIDTHxBLOCKS or resnet18; None: by the kind of data. For residual networks:
+    `pretrained`, a state-dict file of weights to start from (safetensors or torch); `freeze`, whether convolutions keep them;
+    `adapters`, whether each has one to train (HEART-PFL's). `lr`: None sweeps a grid, `sweep_rounds` rounds each,
     on a validation part of every client's training data. `participation`: the fraction of clients sampled in a round.
     `schedule`: constant, cosine, or decay:FACTOR per round. `batched`: whether clients train side by side in one computation;
     None: where that is faster, on linear and mlp. `standardize`: features get mean 0 and variance 1 over all clients, for which
@@ -68,12 +70,17 @@ class Gradient(Batched, Tunable):
     probabilistic: ClassVar[bool] = True
     threaded: ClassVar[bool] = False  # torch has threads of its own
     has_round_models: ClassVar[bool] = True
+    normalizes: ClassVar[bool] = True
+    """Whether it can train a network with running statistics, which a residual one has."""
     on_features: ClassVar[str] = "linear"
     on_images: ClassVar[str] = "cnn:32"
     grids: ClassVar[Mapping[str, tuple[float, ...]]] = {"lr": LEARNING_RATES}
     """The parameters that may be None, and the values tried then: one parameter after another, the others at their middle."""
 
     model: str | None = None
+    pretrained: str | None = None
+    freeze: bool = False
+    adapters: bool = False
     rounds: int = 200
     epochs: int = 3
     batch_size: int = 32
@@ -127,10 +134,12 @@ class Gradient(Batched, Tunable):
 
     def objective(self, cohort: "Cohort") -> Any:
         """The loss of local training: cross-entropy."""
-        from gramfold.methods.gradient.cohort import cross_entropy
+        from gramfold.methods.gradient.cohort import cross_entropy, stacks
 
+        @stacks
         def loss(state: State, extras: "Extras", batch: "Batch") -> tuple["Tensor", "Extras"]:
-            return cross_entropy(cohort.net(state, batch.x, train=True), batch), {}
+            logits, changed = cohort.outputs(state, extras, batch)
+            return cross_entropy(logits, batch), changed
 
         return loss
 
@@ -143,9 +152,17 @@ class Gradient(Batched, Tunable):
     def describe(self, task: Task) -> dict[str, Any]:
         """The network for a task."""
         spec = self.model or (self.on_images if task.shape else self.on_features)
-        if spec.startswith("resnet"):
-            raise GramfoldError(f"model {spec!r} is for heart-pfl; {self.name} takes linear, mlp:WIDTH or cnn:WIDTH")
-        return networks.describe(spec, task.shape or (task.inputs,), task.outputs, task.seed)
+        shape = task.shape or (task.inputs,)
+        if not spec.startswith("resnet"):
+            if self.pretrained or self.freeze or self.adapters:
+                raise GramfoldError(
+                    f"pretrained, freeze and adapters are for residual networks, not {spec!r}; use resnet:WIDTHxBLOCKS"
+                )
+            return networks.describe(spec, shape, task.outputs, task.seed)
+        if not self.normalizes:
+            raise GramfoldError(f"{self.name} does not take {spec!r}, which normalises by batch; use cnn:WIDTH")
+        more = {"adapters": self.adapters, "freeze": self.freeze, "pretrained": self.pretrained}
+        return networks.describe(spec, shape, task.outputs, task.seed, **more)
 
     def begin(self, task: Task) -> Model:
         if task.labels is None:
@@ -153,8 +170,8 @@ class Gradient(Batched, Tunable):
         if self.standardize and self.rounds == 1 and not task.shape:
             raise GramfoldError(f"the first round of {self.name} gathers means of features; ask for more than one")
         network = self.describe(task)
-        state = networks.build(network).initial
-        return Model(network, task.labels, task.seed, 0, state, {}, {}, {})
+        net = networks.build(network)
+        return Model(network, task.labels, task.seed, 0, {**net.initial, **net.statistics}, {}, {}, {})
 
     def participants(self, round_number: int, names: Sequence[str], seed: int) -> Sequence[str]:
         if self.participation == 1:
@@ -247,8 +264,15 @@ class Gradient(Batched, Tunable):
         held_out, chosen, best = federation.validation(), {}, 0.0
         middle = {name: self.grids[name][len(self.grids[name]) // 2] for name in missing}
         method = replace(self, rounds=min(self.rounds, self.sweep_rounds), **middle)  # type: ignore[arg-type]
+
+        def validated(candidate: Method) -> float:
+            try:
+                return score(candidate, held_out)
+            except NotFiniteError:  # it diverged
+                return 0.0
+
         for name in missing:
-            scores = {value: score(replace(method, **{name: value}), held_out) for value in self.grids[name]}  # type: ignore[arg-type]
+            scores = {value: validated(replace(method, **{name: value})) for value in self.grids[name]}  # type: ignore[arg-type]
             chosen[name] = max(scores, key=lambda value: (scores[value], -value))
             best = scores[chosen[name]]
             method = replace(method, **{name: chosen[name]})  # type: ignore[arg-type]

@@ -1,6 +1,8 @@
 """Clients that train side by side. Their tensors are stacked along a first dimension, so that one computation serves them all;
 a cohort of one is the plain loop over batches, the reference for the batched one in tests."""
 
+import copy
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +12,7 @@ from torch import Tensor
 
 from gramfold.errors import GramfoldError
 from gramfold.methods.gradient.optimizer import Optimizer
+from gramfold.methods.gradient.recorded import Recorded
 from gramfold.methods.protocol import ClientData
 from gramfold.networks.network import Network, State
 from gramfold.numerics import seeds
@@ -49,15 +52,22 @@ class Cohort:
         self.clients = [clients[k] for k in self.order]
         self.net, self.lr = net, lr
         self.shared = {name: tensor for name, tensor in shared.items() if name not in ("shift", "scale")}
-        self._batch_size, self._seed, self._stream = batch_size, seed, stream
-        self._x = torch.cat([net.prepare(client.train.inputs, shared) for client in self.clients])
-        self._y = torch.cat([torch.as_tensor(client.train.targets) for client in self.clients])
-        self.device = self._x.device
+        self.batch_size, self._seed, self._stream = batch_size, seed, stream
+        self.x = torch.cat([net.prepare(client.train.inputs, shared) for client in self.clients])
+        self.y = torch.cat([torch.as_tensor(client.train.targets) for client in self.clients])
+        self.device = self.x.device
         self.sizes = [client.train.n for client in self.clients]
-        self._starts = np.cumsum([0, *self.sizes[:-1]])
+        self.starts = np.cumsum([0, *self.sizes[:-1]])
 
     def __len__(self) -> int:
         return len(self.clients)
+
+    def pick(self, which: Sequence[int]) -> "Cohort":
+        """Some of the clients, in the same order; one that is named several times has several models to train."""
+        other = copy.copy(self)
+        other.clients, other.sizes = [self.clients[k] for k in which], [self.sizes[k] for k in which]
+        other.starts = self.starts[list(which)]
+        return other
 
     def generator(self, client: ClientData, what: str) -> np.random.Generator:
         """A client's own random numbers for one purpose in this round."""
@@ -95,42 +105,29 @@ class Cohort:
 
         Batch t holds the clients that have more than t batches, which are the first of the cohort.
         """
-        plans = [self._plan(k, epochs, purpose, part) for k in range(len(self))]
-        plan = np.full((len(self), max(map(len, plans), default=0), self._batch_size), -1)
-        for k, own in enumerate(plans):
-            plan[k, : len(own)] = np.where(own < 0, -1, own + self._starts[k])
-        rows_of = torch.from_numpy(plan).to(self.device)
-        active = (plan[:, :, 0] >= 0).sum(0)
-        streams = [self._noise(client, purpose) for client in self.clients] if self.net.noise else []
-        for t, m in enumerate(active):
-            rows = rows_of[:m, t]
-            drawn = [torch.rand(*rows.shape[1:], self.net.noise, generator=own, device=self.device) for own in streams[:m]]
-            noise = torch.stack(drawn) if drawn else self._x.new_empty(*rows.shape, 0)
-            if len(self) == 1:
-                rows = rows[rows >= 0][None]
-                noise = noise[:, : rows.shape[1]]
-            valid = rows >= 0
-            taken = rows.clamp(min=0)
-            yield Batch(self._x[taken], self._y[taken], valid / valid.sum(1, keepdim=True), noise)
+        schedule = Schedule(self, epochs, purpose, part)
+        for t, m in enumerate(schedule.active):
+            schedule.draw(m)
+            yield schedule.batch(torch.tensor([t], device=self.device), m)
 
-    def _noise(self, client: ClientData, purpose: str) -> torch.Generator:
+    def noise_of(self, client: ClientData, purpose: str) -> torch.Generator:
         drawn = int(self.generator(client, f"{purpose}/noise").integers(2**62))
         return torch.Generator(self.device).manual_seed(drawn)
 
-    def _plan(self, k: int, epochs: int, purpose: str, part: float) -> np.ndarray:
+    def plan(self, k: int, epochs: int, purpose: str, part: float) -> np.ndarray:
         """Row numbers of client k: batches x batch size, -1 where there is none."""
         rng, n = self.generator(self.clients[k], purpose), self.sizes[k]
         pool = np.arange(n) if part == 1 else rng.permutation(n)[: max(1, round(part * n))]
-        per_epoch = -(-len(pool) // self._batch_size)
-        plan = np.full((epochs, per_epoch * self._batch_size), -1)
+        per_epoch = -(-len(pool) // self.batch_size)
+        plan = np.full((epochs, per_epoch * self.batch_size), -1)
         for epoch in range(epochs):
             plan[epoch, : len(pool)] = rng.permutation(pool)
-        return plan.reshape(epochs * per_epoch, self._batch_size)
+        return plan.reshape(epochs * per_epoch, self.batch_size)
 
     def samples(self, k: int) -> tuple[Tensor, Tensor]:
         """All prepared samples of client k and their class codes."""
-        rows = slice(self._starts[k], self._starts[k] + self.sizes[k])
-        return self._x[rows], self._y[rows]
+        rows = slice(self.starts[k], self.starts[k] + self.sizes[k])
+        return self.x[rows], self.y[rows]
 
     # --- features ---
 
@@ -152,8 +149,17 @@ class Cohort:
 
     # --- training ---
 
+    def _stacked(self, objective: Objective) -> bool:
+        """Whether all clients go through the network in one pass as they are, without vmap."""
+        return len(self) > 1 and self.net.stackable and getattr(objective, "stacks", False)
+
     def gradient(self, objective: Objective, state: State, extras: Extras, batch: Batch) -> tuple[State, Tensor, Extras]:
         """Every client's gradient and loss, and the extras that change."""
+        if self._stacked(objective):
+            leaves = {name: tensor.detach().requires_grad_() for name, tensor in state.items()}
+            losses, changed = objective(leaves, extras, batch)
+            found = torch.autograd.grad(losses.sum(), list(leaves.values()))
+            return dict(zip(leaves, found, strict=True)), losses.detach(), changed
         if len(batch.x) > 1 or len(self) > 1:
 
             def values(state: State, extras: Extras, batch: Batch) -> tuple[Tensor, tuple[Tensor, Extras]]:
@@ -179,25 +185,105 @@ class Cohort:
         epochs: int,
         optimizer: Optimizer,
         lr: float | None = None,
-        purpose: str = "train",
+        purpose: str | Sequence[str] = "train",
         part: float = 1.0,
         project: Callable[[Tensor], Any] | None = None,
+        pull: tuple[float | Tensor, State] | None = None,
     ) -> State:
-        """The weights after so many epochs of gradient steps, every client on its own samples. `state` is written to.
+        """The weights after so many epochs of gradient steps, every client on its own samples. `state` is written to; running
+        statistics in it change with each batch.
 
-        `project`, if given, is applied in place to what a step has changed.
+        `pull`, if given, is (strength, anchor): strength/2 ||state - anchor||^2 is added to the objective, of all clients or of
+        each with its own strength. `project`, if given, is applied in place to what a step has changed. `purpose` names random
+        numbers; several take turns among the clients.
         """
-        slots = optimizer.slots(state)
-        for batch in self.batches(epochs, purpose, part):
-            m = len(batch.x)
-            front = cut(state, m)
-            grads, _, changed = self.gradient(objective, front, cut(extras, m), batch)
+        statistics = {name: tensor for name, tensor in state.items() if name in self.net.statistics}
+        trained = {name: tensor for name, tensor in state.items() if name not in statistics}
+        if statistics:
+            extras = {**extras, "statistics": statistics}
+        slots = optimizer.slots(trained)
+        strength, anchor = pull if pull is not None else (0.0, {})
+        pulls = isinstance(strength, Tensor) or strength > 0
+        if pulls:  # of the weights' own shape: kernels that take many tensors at once want them alike
+            anchor = self.spread({name: anchor[name] for name in trained})
+            strengths = torch.as_tensor(strength, device=self.device).expand(len(self))
+            pulling = {name: strengths.reshape(-1, *[1] * (t.ndim - 1)).expand_as(t).contiguous() for name, t in trained.items()}
+        schedule = Schedule(self, epochs, purpose, part)
+        now = torch.zeros(1, dtype=torch.long, device=self.device)
+
+        def step(m: int) -> None:
+            front = cut(trained, m)
+            grads, _, changed = self.gradient(objective, front, cut(extras, m), schedule.batch(now, m))
+            if pulls:
+                grads = pulled(grads, front, cut(pulling, m), cut(anchor, m))
             optimizer.step(front, grads, cut(slots, m), self.lr if lr is None else lr)
             _write(extras, changed, m)
             if project is not None:
                 for tensor in front.values():
                     project(tensor)
+            now.add_(1)
+
+        recorded = Recorded(step, on_gpu=self.device.type == "cuda" and self._stacked(objective))
+        for m, steps in itertools.groupby(schedule.active):
+            repeats = len(list(steps))
+            take = recorded.run(m, repeats)
+            for _ in range(repeats):
+                schedule.draw(m)
+                take()
         return state
+
+    def outputs(self, state: State, extras: Extras, batch: Batch, part: str = "logits") -> tuple[Any, Extras]:
+        """What the network makes of a batch in training, and the running statistics afterwards where it has some."""
+        if not self.net.statistics:
+            return self.net(state, batch.x, part, train=True), {}
+        weights, noise = {**extras["statistics"], **state}, batch.noise if self.net.noise else None
+        found, statistics = self.net.normalizing(weights, batch.x, part, batch.weight, noise)
+        return found, {"statistics": statistics}
+
+
+class Schedule:
+    """The batches of a stretch of training: `active` clients in each, in a place in memory that does not move."""
+
+    def __init__(self, cohort: Cohort, epochs: int, purpose: str | Sequence[str], part: float) -> None:
+        purposes = [purpose] if isinstance(purpose, str) else list(purpose)
+        purposes = [purposes[k % len(purposes)] for k in range(len(cohort))]
+        plans = [cohort.plan(k, epochs, purposes[k], part) for k in range(len(cohort))]
+        plan = np.full((len(cohort), max(map(len, plans), default=0), cohort.batch_size), -1)
+        for k, own in enumerate(plans):
+            plan[k, : len(own)] = np.where(own < 0, -1, own + cohort.starts[k])
+        self.active = [int(m) for m in (plan[:, :, 0] >= 0).sum(0)]
+        self._cohort, self._rows = cohort, torch.from_numpy(plan).to(cohort.device)
+        self._streams = []
+        if cohort.net.noise:
+            self._streams = [cohort.noise_of(*each) for each in zip(cohort.clients, purposes, strict=True)]
+        self._noise = torch.empty(len(cohort), cohort.batch_size, cohort.net.noise, device=cohort.device)
+
+    def draw(self, m: int) -> None:
+        """The next random numbers of the first m clients, each from its own stream."""
+        for own, stream in zip(self._noise[:m], self._streams[:m], strict=False):
+            own.uniform_(generator=stream)
+
+    def batch(self, t: Tensor, m: int) -> Batch:
+        """Batch t of the first m clients. A client on its own has no padding."""
+        rows, noise = self._rows[:m].index_select(1, t)[:, 0], self._noise[:m]
+        if len(self._cohort) == 1:
+            rows = rows[rows >= 0][None]
+            noise = noise[:, : rows.shape[1]]
+        valid, taken = rows >= 0, rows.clamp(min=0)
+        return Batch(self._cohort.x[taken], self._cohort.y[taken], valid / valid.sum(1, keepdim=True), noise)
+
+
+def stacks(objective: Objective) -> Objective:
+    """Marks an objective that takes stacked tensors as they are, and returns a loss for each client: its operations are on the
+    last dimensions only."""
+    objective.stacks = True  # type: ignore[attr-defined]
+    return objective
+
+
+def pulled(grads: State, state: State, strength: State, anchor: State) -> State:
+    """Gradients of an objective with strength/2 ||state - anchor||^2 added."""
+    grad, weight, strong, fixed = ([tree[name] for name in grads] for tree in (grads, state, strength, anchor))
+    return dict(zip(grads, torch._foreach_addcmul(grad, torch._foreach_sub(weight, fixed), strong), strict=True))
 
 
 def cut(tree: Any, m: int) -> Any:
@@ -213,17 +299,13 @@ def _write(tree: Any, changed: Any, m: int) -> None:
     """New values for the first m clients."""
     for name, value in changed.items():
         if isinstance(value, dict):
-            _write(tree[name], value, m)
+            if value:
+                torch._foreach_copy_([tree[name][key][:m] for key in value], list(value.values()))
         else:
             tree[name][:m] = value
 
 
 def cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
-    """The weighted mean over a batch."""
+    """The weighted mean over a batch, or over each of several stacked."""
     picked = logits.log_softmax(-1).gather(-1, batch.y[..., None])[..., 0]
-    return -(picked * batch.weight).sum()
-
-
-def squared_distance(state: State, anchor: State) -> Tensor:
-    """||state - anchor||^2 over all tensors."""
-    return torch.stack([(tensor - anchor[name]).square().sum() for name, tensor in state.items()]).sum()
+    return -(picked * batch.weight).sum(-1)

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gramfold.methods.gradient.base import LEARNING_RATES, Model, State
+from gramfold.methods.gradient.base import LEARNING_RATES, Model, State, weighted
 from gramfold.methods.gradient.fedavg import FedAvg
-from gramfold.methods.gradient.fedprox import proximal
+from gramfold.methods.gradient.sides import Side, descended
 
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Cohort
@@ -29,16 +29,22 @@ class Ditto(FedAvg):
     lam: float | None = None
 
     def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[Any]:
-        cohort.remember("personal", self._personal(cohort))
-        return super().update(cohort, broadcast)
+        personal, sent = self._trained(cohort, self._personal(cohort), Side("train", cohort.spread(cohort.shared), 0.0, {}))
+        cohort.remember("personal", personal)
+        return weighted(cohort, sent)
 
-    def _personal(self, cohort: "Cohort") -> State:
-        start = cohort.recall("personal", cohort.spread(cohort.shared))
-        objective = proximal(self.objective(cohort), cohort.shared, self.lam or 0.0)
-        return cohort.descend(objective, start, {}, epochs=self.epochs, optimizer=self.steps, purpose="personal")
+    def _personal(self, cohort: "Cohort") -> Side:
+        return Side("personal", cohort.recall("personal", cohort.spread(cohort.shared)), self.lam or 0.0, {})
+
+    def _trained(self, cohort: "Cohort", *sides: Side) -> list[State]:
+        return descended(cohort, self.objective(cohort), sides, cohort.shared, epochs=self.epochs, optimizer=self.steps)
 
     def final(self, cohort: "Cohort", broadcast: Model) -> State:
         """The personal models; clients never sampled train theirs from the last shared one."""
-        if cohort.knows("personal").all():
-            return cohort.recall("personal", cohort.spread(cohort.shared))
-        return cohort.recall("personal", self._personal(cohort))
+        kept = cohort.recall("personal", cohort.spread(cohort.shared))
+        if new := [k for k, known in enumerate(cohort.knows("personal")) if not known]:
+            rest = cohort.pick(new)
+            (made,) = self._trained(rest, self._personal(rest))
+            for name, tensor in kept.items():
+                tensor[new] = made[name]
+        return kept

@@ -65,7 +65,7 @@ class FedALA(Gradient):
 
         def loss(weights: State, extras: "Extras", batch: "Batch") -> tuple[Any, "Extras"]:
             mixed = {name: extras["previous"][name].lerp(shared[name], weights[name]) for name in weights}
-            return cross_entropy(cohort.net(cohort.shared | mixed, batch.x, train=True), batch), {}
+            return cross_entropy(cohort.net(cohort.shared | mixed, batch.x), batch), {}
 
         done = cohort.knows("weights").to(cohort.device)
         for epoch in range(self.first_epochs):

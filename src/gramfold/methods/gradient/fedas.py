@@ -29,6 +29,7 @@ class FedAS(Gradient):
     name: ClassVar[str] = "fedas"
     summary: ClassVar[str] = "private heads on a shared base, aligned on receipt and weighted by Fisher information"
     paper: ClassVar[str] = "Yang et al., CVPR 2024"
+    normalizes: ClassVar[bool] = False
     on_features: ClassVar[str] = "mlp:256"
 
     align_epochs: int = 1

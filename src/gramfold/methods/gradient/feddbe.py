@@ -28,6 +28,7 @@ class FedDBE(Gradient):
     name: ClassVar[str] = "feddbe"
     summary: ClassVar[str] = "a private feature offset absorbs what is specific to a client"
     paper: ClassVar[str] = "Zhang et al., NeurIPS 2023, arXiv 2311.14975"
+    normalizes: ClassVar[bool] = False
     on_features: ClassVar[str] = "mlp:256"
     grids: ClassVar[Mapping[str, tuple[float, ...]]] = {"lr": LEARNING_RATES, "kappa": (0.0, 1.0, 50.0)}
 

@@ -33,6 +33,7 @@ class FedPCL(Gradient):
     name: ClassVar[str] = "fedpcl"
     summary: ClassVar[str] = "only class prototypes are sent; private projectors are trained by contrast to them"
     paper: ClassVar[str] = "Tan et al., NeurIPS 2022, arXiv 2209.10083"
+    normalizes: ClassVar[bool] = False
 
     projector: int = 256
     tau: float = 0.07

@@ -7,13 +7,13 @@ client   uses w
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from gramfold.methods.gradient.base import LEARNING_RATES, State
 from gramfold.methods.gradient.fedavg import FedAvg
 
 if TYPE_CHECKING:
-    from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
+    from gramfold.methods.gradient.cohort import Cohort
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,6 @@ class FedProx(FedAvg):
 
     mu: float | None = None
 
-    def objective(self, cohort: "Cohort") -> Any:
-        return proximal(super().objective(cohort), cohort.shared, self.mu or 0.0)
-
-
-def proximal(objective: Any, anchor: State, strength: float) -> Any:
-    """An objective plus strength/2 times the squared distance from the anchor."""
-    from gramfold.methods.gradient.cohort import squared_distance
-
-    def loss(state: State, extras: "Extras", batch: "Batch") -> tuple[Any, "Extras"]:
-        value, changed = objective(state, extras, batch)
-        return value + strength / 2 * squared_distance(state, anchor), changed
-
-    return loss
+    def train(self, cohort: "Cohort", start: State) -> State:
+        pull = self.mu or 0.0, cohort.shared
+        return cohort.descend(self.objective(cohort), start, {}, epochs=self.epochs, optimizer=self.steps, pull=pull)

@@ -42,11 +42,14 @@ class FedSelect(Gradient):
         trained = self.train(cohort, start)
         uploads = []
         for k, n in enumerate(cohort.sizes):
-            shares = {name: (~mask[name][k]).to(t.dtype) * n for name, t in trained.items()}
+            shares = {
+                name: (~mask[name][k]).to(t.dtype) * n if name in mask else t[k].new_full(t[k].shape, n)
+                for name, t in trained.items()
+            }
             sums = {name: trained[name][k] * shares[name] for name in trained}
             uploads.append(NamedSums({**named(sums), **{WEIGHT + name: share for name, share in shares.items()}}))
         if (broadcast.round + 1) % self.every == 0:
-            mask = self._grown(mask, {name: (trained[name] - before[name]).abs() for name in trained})
+            mask = self._grown(mask, {name: (trained[name] - before[name]).abs() for name in mask})
         cohort.remember("own", trained)
         cohort.remember("mask", mask)
         return uploads
@@ -55,9 +58,9 @@ class FedSelect(Gradient):
         import torch
 
         shared = cohort.spread(cohort.shared)
-        mask = cohort.recall("mask", {name: torch.zeros_like(t, dtype=torch.bool) for name, t in shared.items()})
-        own = cohort.recall("own", shared)
-        return {name: torch.where(mask[name], own[name], shared[name]) for name in shared}, mask
+        nothing = {name: torch.zeros_like(t, dtype=torch.bool) for name, t in shared.items() if name not in cohort.net.statistics}
+        mask, own = cohort.recall("mask", nothing), cohort.recall("own", shared)
+        return shared | {name: torch.where(mask[name], own[name], shared[name]) for name in mask}, mask
 
     def _grown(self, mask: State, moved: State) -> State:
         """The masks with the shared weights that moved most added."""

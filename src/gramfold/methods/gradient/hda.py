@@ -10,16 +10,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-DIRECTION_STAGES = 2
-"""The number of early stages aligned by direction."""
 
-
-def alignment(stages: Sequence[Tensor], prototypes: Sequence[Tensor], y: Tensor) -> Tensor:
-    """The loss of each sample, averaged over stages: pooled stage outputs (n x d_l) against prototypes (classes x d_l)."""
+def alignment(stages: Sequence[Tensor], prototypes: Sequence[Tensor], y: Tensor, split: int = 2) -> Tensor:
+    """The loss of each sample, averaged over stages: pooled stage outputs (n x d_l) against prototypes (classes x d_l), the first
+    `split` stages by direction. All may be stacked over clients."""
     losses = []
     for number, (z, known) in enumerate(zip(stages, prototypes, strict=True)):
-        wanted = known[y]
-        losses.append(1 - cosine_similarity(z, wanted, dim=1) if number < DIRECTION_STAGES else (z - wanted).square().mean(1))
+        wanted = known.gather(-2, y[..., None].expand(*y.shape, known.shape[-1]))
+        losses.append(1 - cosine_similarity(z, wanted, dim=-1) if number < split else (z - wanted).square().mean(-1))
     return torch.stack(losses).mean(0)
 
 

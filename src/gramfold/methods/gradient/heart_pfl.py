@@ -7,7 +7,7 @@ client   uses v_k
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,23 +17,37 @@ from gramfold import networks
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Task, load_npz
 from gramfold.methods.gradient.base import MODEL, Gradient, Model, State, named, named_shapes, weighted
-from gramfold.methods.gradient.fedprox import proximal
+from gramfold.methods.gradient.sides import Side, descended
 from gramfold.uploads import NamedSums, PerClient
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from gramfold.methods.gradient.akt import Distillation
     from gramfold.methods.gradient.cohort import Batch, Cohort, Extras
+    from gramfold.networks.network import Network
 
 BATCH_IMAGES = 256
 """Batch size for computing prototypes."""
 
 
+HDA_SIZE = "hda_gradient"
+"""The name, in uploads and in the history, of the length of HDA's gradient as a part of cross-entropy's."""
+
+
 @dataclass(frozen=True)
 class HeartPFL(Gradient):
-    """`model`: resnet18 or resnet:WIDTHxBLOCKS, its convolutions from the state-dict file `pretrained` (or drawn from the seed)
-    and frozen unless `freeze` is False. `adapters`, `hda` (its weight) and AKT can each be switched off: AKT needs `proxy`,
-    an .npz file of labelled images at the server, and runs for the first `akt_rounds`.
+    """`model`: resnet18 or resnet:WIDTHxBLOCKS, from the state-dict file `pretrained` (or drawn from the seed), its convolutions
+    frozen unless `freeze` is False. `adapters`, HDA and AKT can each be switched off.
+
+    `hda`: its weight. `hda_side`: whose features are drawn to the personal prototypes, those of the "personal" model or of the
+    "shared" one in training. `hda_split`: how many stages are aligned by direction, the others by value.
+
+    AKT needs `proxy`, an .npz file of images at the server, of whatever classes, and runs for the first `akt_rounds`. What it
+    keeps is what validates best on `validation`, another such file, of the federation's classes; if that is not given, on every
+    other proxy image: by labels if they are the federation's, by nearness to the clients' models if not. `akt_steps` of
+    `akt_batch` images; `akt_temperature`, `akt_direction` of the divergence (symmetric, forward, reverse), `akt_adversary`
+    (student, own, none).
     """
 
     name: ClassVar[str] = "heart-pfl"
@@ -45,82 +59,114 @@ class HeartPFL(Gradient):
     epochs: int = 10
     batch_size: int = 16
     participation: float = 0.4
-    pretrained: str | None = None
     freeze: bool = True
     adapters: bool = True
     prox: float = 1.0
     hda: float = 0.1
+    hda_side: str = "personal"
+    hda_split: int = 2
     proxy: str | None = None
+    validation: str | None = None
     akt_rounds: int = 30
-    akt_epochs: int = 1
+    akt_steps: int = 500
+    akt_batch: int = 256
+    akt_temperature: float = 1.0
+    akt_direction: str = "symmetric"
+    akt_adversary: str = "student"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.hda_side not in ("personal", "shared"):
+            raise GramfoldError(f"hda_side is personal or shared, not {self.hda_side!r}")
 
     def describe(self, task: Task) -> dict[str, Any]:
         spec = self.model or self.on_images
         if not spec.startswith("resnet") or not task.shape:
             raise GramfoldError("heart-pfl trains a residual network on images; use resnet18 or resnet:WIDTHxBLOCKS")
-        more = {"adapters": self.adapters, "freeze": self.freeze, "pretrained": self.pretrained}
-        return networks.describe(spec, task.shape, task.outputs, task.seed, **more)
-
-    def begin(self, task: Task) -> Model:
-        begun = super().begin(task)
-        return replace(begun, model={**begun.model, **networks.build(dict(begun.network)).buffers})
+        return super().describe(task)
 
     # --- the client ---
 
     def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[Any]:
-        cohort.remember("personal", self._personal(cohort))
-        trained = self._descend(cohort, self.objective(cohort), cohort.spread(cohort.shared), "shared")
-        if not self._distils(broadcast):
-            return weighted(cohort, trained, [1.0] * len(cohort))
-        return [
-            PerClient({client.name: named({name: tensor[k] for name, tensor in trained.items()})})
-            for k, client in enumerate(cohort.clients)
+        start = cohort.recall("personal", cohort.spread(cohort.shared))
+        prototypes = self.prototypes(cohort, start) if self.hda else {}
+        sizes = self._hda_size(cohort, start, prototypes)
+        sides = [
+            self._side(cohort, "personal", start, prototypes),
+            self._side(cohort, "shared", cohort.spread(cohort.shared), prototypes),
         ]
+        personal, trained = self._trained(cohort, *sides)
+        cohort.remember("personal", personal)
+        if not self._distils(broadcast):
+            uploads: Sequence[Any] = weighted(cohort, trained, [1.0] * len(cohort))
+        else:
+            uploads = [
+                PerClient({client.name: named({name: tensor[k] for name, tensor in trained.items()})})
+                for k, client in enumerate(cohort.clients)
+            ]
+        for upload, client, size in zip(uploads, cohort.clients, sizes, strict=True):
+            (upload if isinstance(upload, NamedSums) else upload.parcels[client.name])[HDA_SIZE] = size[None]
+        return uploads
+
+    def upload_shapes(self, broadcast: Model) -> dict[str, tuple[int, ...]]:
+        return {**super().upload_shapes(broadcast), HDA_SIZE: (1,)}
 
     def final(self, cohort: "Cohort", broadcast: Model) -> State:
         """The personal models; clients never sampled train theirs from the last shared one."""
+        kept = cohort.recall("personal", cohort.spread(cohort.shared))
+        if new := [k for k, known in enumerate(cohort.knows("personal")) if not known]:
+            rest = cohort.pick(new)
+            start = rest.spread(cohort.shared)
+            (made,) = self._trained(rest, self._side(rest, "personal", start, self.prototypes(rest, start) if self.hda else {}))
+            for name, tensor in kept.items():
+                tensor[new] = made[name]
+        return kept
+
+    def _side(self, cohort: "Cohort", which: str, start: State, prototypes: "dict[str, Tensor]") -> Side:
         import torch
 
-        known = cohort.knows("personal").to(cohort.device)
-        kept = cohort.recall("personal", cohort.spread(cohort.shared))
-        if known.all():
-            return kept
-        made = self._personal(cohort)
-        return {name: torch.where(known.reshape(-1, *[1] * (t.ndim - 1)), t, made[name]) for name, t in kept.items()}
+        aligned = torch.full((len(cohort),), self.hda if which == self.hda_side else 0.0, device=cohort.device)
+        pull = 2 * self.prox if which == "personal" else 0.0
+        return Side(which, start, pull, {"prototypes": prototypes, "hda": aligned})
 
-    def _personal(self, cohort: "Cohort") -> State:
-        start = cohort.recall("personal", cohort.spread(cohort.shared))
-        anchor = {name: cohort.shared[name] for name in cohort.net.initial}
-        prototypes = self.prototypes(cohort, start) if self.hda else None
-        objective = proximal(self.objective(cohort), anchor, 2 * self.prox)
-        return self._descend(cohort, objective, start, "personal", prototypes)
+    def _trained(self, cohort: "Cohort", *sides: Side) -> list[State]:
+        return descended(cohort, self.objective(cohort), sides, cohort.shared, epochs=self.epochs, optimizer=self.steps)
 
-    def _descend(
-        self, cohort: "Cohort", objective: Any, state: State, purpose: str, prototypes: "dict[str, Tensor] | None" = None
-    ) -> State:
-        """Train the trainable weights, towards the prototypes if there are any; running statistics change with each batch."""
-        trained = {name: state[name] for name in cohort.net.initial}
-        extras = {"statistics": {name: state[name] for name in cohort.net.buffers}, "prototypes": prototypes or {}}
-        cohort.descend(objective, trained, extras, epochs=self.epochs, optimizer=self.steps, purpose=purpose)
-        return {**trained, **extras["statistics"]}
-
-    def objective(self, cohort: "Cohort") -> Any:
-        """Cross-entropy, plus HDA where there are prototypes."""
-        from gramfold.methods.gradient.cohort import cross_entropy
+    def objective(self, cohort: "Cohort", parts: tuple[float, float] = (1.0, 1.0)) -> Any:
+        """Cross-entropy, plus HDA where there are prototypes; `parts` weighs the two."""
+        from gramfold.methods.gradient.cohort import cross_entropy, stacks
         from gramfold.methods.gradient.hda import alignment
+        from gramfold.networks.network import classified
 
-        net = cohort.net
-
+        @stacks
         def loss(state: State, extras: "Extras", batch: "Batch") -> tuple[Any, "Extras"]:
-            weights = {**extras["statistics"], **state}
-            stages, statistics = net.normalizing(weights, batch.x, "stages", batch.weight, batch.noise if net.noise else None)
-            value = cross_entropy(net(weights, stages[-1], "head"), batch)
+            stages, changed = cohort.outputs(state, extras, batch, "stages")
+            value = parts[0] * cross_entropy(classified(state, stages[-1]), batch)
             if extras["prototypes"]:
-                aligned = alignment(stages, list(extras["prototypes"].values()), batch.y)
-                value = value + self.hda * (aligned * batch.weight).sum()
-            return value, {"statistics": statistics}
+                aligned = alignment(stages, list(extras["prototypes"].values()), batch.y, self.hda_split)
+                value = value + parts[1] * extras["hda"] * (aligned * batch.weight).sum(-1)
+            return value, changed
 
         return loss
+
+    def _hda_size(self, cohort: "Cohort", start: State, prototypes: "dict[str, Tensor]") -> "Tensor":
+        """How long HDA's gradient is beside cross-entropy's, for every client, on its first batch of the round."""
+        import torch
+
+        if not prototypes:
+            return torch.zeros(len(cohort), device=cohort.device)
+        net, batch = cohort.net, next(cohort.batches(1, "personal"))
+        trained = {name: start[name] for name in net.initial}
+        extras = {
+            "statistics": {name: start[name] for name in net.statistics},
+            "prototypes": prototypes,
+            "hda": torch.full((len(cohort),), self.hda, device=cohort.device),
+        }
+        lengths = []
+        for parts in ((0.0, 1.0), (1.0, 0.0)):
+            grads, _, _ = cohort.gradient(self.objective(cohort, parts), trained, extras, batch)
+            lengths.append(torch.stack([grad.flatten(1).square().sum(1) for grad in grads.values()]).sum(0).sqrt())
+        return lengths[0] / lengths[1].clamp(min=1e-12)
 
     def prototypes(self, cohort: "Cohort", start: State) -> "dict[str, Tensor]":
         """The class means of every stage, over all of a client's samples, under the weights it starts from; stacked."""
@@ -142,43 +188,75 @@ class HeartPFL(Gradient):
     def _distils(self, broadcast: Model) -> bool:
         return self.proxy is not None and broadcast.round < self.akt_rounds
 
+    @property
+    def distillation(self) -> "Distillation":
+        from gramfold.methods.gradient.akt import Distillation
+
+        return Distillation(self.akt_steps, self.akt_batch, self.akt_temperature, self.akt_direction, self.akt_adversary)
+
     def check(self, upload: Any, broadcast: Model) -> None:
         if not self._distils(broadcast):
             super().check(upload, broadcast)
         elif isinstance(upload, PerClient):
-            upload.require_shapes(named_shapes(broadcast))
+            upload.require_shapes({**named_shapes(broadcast), HDA_SIZE: (1,)})
         else:
             raise GramfoldError(f"expected each client's model, got {upload.kind}")
 
     def fold(self, total: Any, broadcast: Model) -> Model:
-        if isinstance(total, NamedSums):
-            return super().fold(total, broadcast)
         import torch
 
+        if isinstance(total, NamedSums):
+            found = {HDA_SIZE: float(total[HDA_SIZE][0] / total["n"][0])} if self.hda else {}
+            return replace(super().fold(total, broadcast), chosen={**broadcast.chosen, **found})
         from gramfold.methods.gradient.akt import distilled
 
-        clients = [{name.removeprefix(MODEL): part for name, part in parcel.items()} for parcel in total.in_order()]
+        parcels = total.in_order()
+        clients = [{name.removeprefix(MODEL): part for name, part in parcel.items() if name != HDA_SIZE} for parcel in parcels]
         average = {name: torch.stack([client[name] for client in clients]).mean(0) for name in broadcast.model}
         device = str(next(iter(average.values())).device)
-        net = networks.build(dict(broadcast.network), device)
-        images, codes = (torch.as_tensor(part, device=device) for part in _proxy(str(self.proxy), broadcast.labels))
-        # the file may be sorted by class: distil on every other image, validate on the rest
-        shared, better = distilled(
-            net, average, clients, images[::2], (images[1::2], codes[1::2]),
-            epochs=self.akt_epochs, seed=broadcast.seed + broadcast.round,
-        )  # fmt: skip
-        return broadcast.next(shared, chosen={"akt_kept": broadcast.chosen.get("akt_kept", 0) + better})
+        net, how = networks.build(dict(broadcast.network), device), self.distillation
+        images, score = self._server_images(net, clients, broadcast.labels, device)
+        shared, better = distilled(net, average, clients, images, score, how, seed=broadcast.seed + broadcast.round)
+        chosen = {**broadcast.chosen, "akt_kept": broadcast.chosen.get("akt_kept", 0) + better}
+        if self.hda:
+            chosen[HDA_SIZE] = float(torch.cat([parcel[HDA_SIZE] for parcel in parcels]).mean())
+        return broadcast.next(shared, chosen=chosen)
+
+    def noted(self, broadcast: Model) -> Mapping[str, Any]:
+        return broadcast.chosen
+
+    def _server_images(
+        self, net: "Network", clients: Sequence[State], labels: tuple[int | str, ...], device: str
+    ) -> "tuple[Tensor, Callable[[State], float]]":
+        """What AKT learns from, and how it validates."""
+        from gramfold.methods.gradient.akt import answers
+
+        images, codes = _images(str(self.proxy), labels, device)
+        if self.validation is not None:
+            held, known = _images(self.validation, labels, device)
+            if known is None:
+                raise GramfoldError(f"{self.validation} holds other classes than the federation's; AKT validates on those")
+        else:  # the file may be sorted by class: distil on every other image, validate on the rest
+            held, known, images = images[1::2], None if codes is None else codes[1::2], images[::2]
+        if known is None:
+            wanted, how = answers(net, clients, held), self.distillation
+            return images, lambda state: -float(how.divergence(answers(net, [state], held), wanted))
+        return images, lambda state: float((answers(net, [state], held).argmax(1) == known).float().mean())
 
 
-@functools.lru_cache(maxsize=2)
-def _proxy(path: str, labels: tuple[int | str, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """The server's images and their class codes."""
+def _images(path: str, labels: tuple[int | str, ...], device: str) -> "tuple[Tensor, Tensor | None]":
+    """The server's images, and their class codes if all of them are of the federation's classes."""
+    import torch
+
+    images, codes = _read(path, labels)
+    return torch.as_tensor(images, device=device), None if codes is None else torch.as_tensor(codes, device=device)
+
+
+@functools.lru_cache(maxsize=4)
+def _read(path: str, labels: tuple[int | str, ...]) -> tuple[np.ndarray, np.ndarray | None]:
     data: Dataset = load_npz(path)
     if data.inputs.ndim != 4 or data.inputs.dtype != np.uint8:
         raise GramfoldError(f"{path} does not contain byte images; AKT needs `images` (n x H x W x 3, uint8)")
     known = {label: code for code, label in enumerate(labels)}
     names = [(data.labels or ())[code] for code in data.codes]
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise GramfoldError(f"{path} has label {unknown[0]!r}, which is not among the federation's classes")
-    return data.inputs, np.array([known[name] for name in names])
+    return data.inputs, np.array([known[name] for name in names]) if all(name in known for name in names) else None

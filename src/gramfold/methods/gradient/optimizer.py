@@ -28,22 +28,31 @@ class Optimizer:
             slots["step"] = {"": next(iter(state.values())).new_zeros(len(next(iter(state.values()))))}
         return slots
 
-    def step(self, state: Tensors, grads: Tensors, slots: dict[str, Tensors], lr: float) -> None:
-        """Change `state` and `slots` in place."""
+    def step(self, state: Tensors, grads: Tensors, slots: dict[str, Tensors], lr: Array) -> None:
+        """Change `state` and `slots` in place. SGD takes all tensors at once: on a GPU each would be a launch of its own."""
         if self.kind == "adam":
-            slots["step"][""] += 1
+            self._adam(state, grads, slots, lr)
+            return
+        import torch
+
+        names, weights = list(state), list(state.values())
+        steps = [grads[name] for name in names]
+        if self.weight_decay:
+            steps = list(torch._foreach_add(steps, weights, alpha=self.weight_decay))
+        if self.momentum:
+            velocity = [slots["velocity"][name] for name in names]
+            torch._foreach_mul_(velocity, self.momentum)
+            torch._foreach_add_(velocity, steps)
+            steps = velocity
+        torch._foreach_sub_(weights, steps, alpha=lr)
+
+    def _adam(self, state: Tensors, grads: Tensors, slots: dict[str, Tensors], lr: Array) -> None:
+        """Kingma and Ba 2015, with its usual decay rates 0.9 and 0.999."""
+        slots["step"][""] += 1
         for name, tensor in state.items():
-            grad = grads[name]
-            if self.weight_decay:
-                grad = grad + self.weight_decay * tensor
-            if self.kind == "adam":
-                # Kingma and Ba 2015, with its usual decay rates 0.9 and 0.999
-                steps = slots["step"][""].reshape(-1, *[1] * (tensor.ndim - 1))
-                mean, square = slots["mean"][name], slots["square"][name]
-                mean.lerp_(grad, 0.1)
-                square.lerp_(grad * grad, 0.001)
-                tensor -= lr * (mean / (1 - 0.9**steps)) / ((square / (1 - 0.999**steps)).sqrt() + 1e-8)
-                continue
-            if self.momentum:
-                grad = slots["velocity"][name].mul_(self.momentum).add_(grad)
-            tensor.sub_(grad, alpha=lr)
+            grad = grads[name] + self.weight_decay * tensor if self.weight_decay else grads[name]
+            steps = slots["step"][""].reshape(-1, *[1] * (tensor.ndim - 1))
+            mean, square = slots["mean"][name], slots["square"][name]
+            mean.lerp_(grad, 0.1)
+            square.lerp_(grad * grad, 0.001)
+            tensor -= lr * (mean / (1 - 0.9**steps)) / ((square / (1 - 0.999**steps)).sqrt() + 1e-8)

@@ -23,6 +23,7 @@ class PFedMe(Gradient):
     name: ClassVar[str] = "pfedme"
     summary: ClassVar[str] = "personal models from Moreau envelopes around the shared one"
     paper: ClassVar[str] = "Dinh et al., NeurIPS 2020, arXiv 2006.08848"
+    normalizes: ClassVar[bool] = False
     grids: ClassVar[Mapping[str, tuple[float, ...]]] = {"lr": LEARNING_RATES, "eta": (0.005, 0.02, 0.06)}
 
     lam: float = 15.0

@@ -1,12 +1,17 @@
 """Learning the features, exactly: rounds before a method's own, in which the metric of its Fourier features is found.
 
-    client   moments of [1, x]                                    and so a linear head, and how far inputs spread
-    server   inputs made comparable: rows of one length, or standardised columns, whichever generalised cross-validation prefers
+    both     where columns lie and how far they spread            by counting (`columns`), where inputs may be those of a table
+    client   moments of [1, x]                                    and so a linear head, and how inputs vary together
+    server   inputs made comparable: rows of one length, or standardised columns
     then, `passes` times
     client   moments of the pilot [1, x, cos((x T) Omega + b)]    at several spreads of the frequencies
     server   W; the spread that predicts best
-    client   sum_i J_i J_i', J_i the gradient of W'features at x_i
+    client   sum_i J_i J_i', J_i the gradient of W'features at x_i, not much longer than usual
     server   T = (sum of sums)^(1/2)
+
+Where both may make inputs comparable, the first moments are also those of a pilot of rows of one length; columns make their first
+pilot next, and go on unless generalised cross-validation prefers the rows'. A linear head would be a poor judge: in a table what
+matters may do so along a curve, or only together with something else.
 
 All that is sent are sums over samples, so T does not depend on how they are cut among clients. T has seen labels. So that clients
 can judge honestly what comes of it, a third of all samples is kept out of it, drawn by lots that depend on the sample alone.
@@ -22,33 +27,59 @@ import numpy as np
 
 from gramfold import features
 from gramfold.errors import GramfoldError
-from gramfold.features import Bias, Block, Concat, DrawnMap, FeatureMap, Fourier, Linear, Map, Metric, MetricMap, Normalize
+from gramfold.features import (
+    Bias,
+    Block,
+    Chain,
+    Concat,
+    DrawnMap,
+    FeatureMap,
+    Fourier,
+    Linear,
+    Map,
+    Metric,
+    MetricMap,
+    Normalize,
+    Standardize,
+)
 from gramfold.federation import Samples, Task
+from gramfold.methods.parts import columns
+from gramfold.methods.parts.columns import Columns
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, draw_map, solve_pooled
 from gramfold.moments import Implied, Moments
-from gramfold.numerics import arrays, lots
+from gramfold.numerics import arrays, lots, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve import metric as metrics
-from gramfold.solve.gcv import choose_penalty, gcv_score, mean_squared_row
+from gramfold.solve.gcv import CAUTION, mean_squared_row
 from gramfold.solve.ridge import ridge
+from gramfold.uploads import NamedSums
+from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 UNSEEN = 0.35
 """The share of samples that the metric never sees: a third of them judges as well as all, and the metric loses nothing by it."""
 SPREADS = {"rows": (0.1,), "columns": (0.1, 0.4, 1.6)}
 """The variances of the pilots' angles that are tried."""
+TRIAL = 0.25
+"""That of rows of one length without a metric."""
+CLEARLY = 0.7
+"""Rows of one length must be off by less than this part of what columns are. Rows cannot be wild, which squared errors reward
+more than the heads do that come of them; and where it matters, in embeddings of some length or other, they are off by half."""
+MANY = 5000
+"""Samples from which on rows of one length are better in a linear head's metric than without any."""
 FEW = 256
 """Up to so many columns inputs may be a table, and whether to standardise them is tried."""
-VERY_FEW, NEARBY = 200, 2.0
-"""With so few samples a wide kernel is a polynomial that goes astray beyond them; a narrow one leaves that to the linear part."""
-FEW_SAMPLES, DOUBT = 650, 0.6
-"""With fewer samples the two scores say little, and columns are standardised unless rows score far better."""
 FEW_OUTPUTS = 10
 """Up to so many outputs gradients are summed over all of them; beyond, one random combination for every sample does as well."""
 SHRINKAGE = 1.0
 """The penalty of the head whose metric is taken, for rows of one length, in units of the features' mean squared length: far more
 than predicts best. What is left are directions that the labels are sure of, and the metric takes less of the labels' noise."""
+LONGEST = 2.0
+"""The square of a sample's gradient, at most, in units of what it would be on average were inputs normally distributed: no
+sample, and nobody who lies about one, says much more about the metric than others."""
+TYPICAL = 256
+"""Made-up inputs that tell what is usual."""
 TOOK_PART = "metric"
 """In a client's memory: that its samples are in the metric."""
 _SPEC = re.compile(r"(?:(rows|columns)\+)?bias\+linear\+fourier:(\d+)@learned(?::(\d+))?")
@@ -78,13 +109,21 @@ class Plan:
 
     @property
     def rounds(self) -> int:
-        """Rounds before the method's own."""
-        return 1 + 2 * self.passes
+        """Rounds before the method's own, at most."""
+        return (0 if self.inputs == "rows" else columns.ROUNDS) + 1 + max(2 * self.passes, self.inputs != "rows")
+
+
+@dataclass(frozen=True)
+class Rows(Record, kind="learning/rows"):
+    """The map of rows of one length, and how far off its pilot was by generalised cross-validation."""
+
+    map: Map
+    score: float
 
 
 @dataclass(frozen=True)
 class Learning(Record, kind="learning"):
-    """Where the learning stands: the moments asked for, or, with `weights`, the gradients of that head."""
+    """Where the learning stands: the counts asked for, or the moments, or, with `weights`, the gradients of that head."""
 
     start: Record
     """The method's first broadcast, but for the map."""
@@ -96,9 +135,20 @@ class Learning(Record, kind="learning"):
     """Fourier features of the learned map."""
     passes: int
     """Those that are left."""
+    columns: Columns | None = None
+    """Where the columns lie, where that matters."""
     weights: Array | None = None
+    longest: Array | None = None
+    """The square of a gradient's length at most, for every combination of outputs that is summed."""
     probes: Array | None = None
     spread: float = 0.0
+    rows: "Rows | None" = None
+    """What columns have to beat."""
+
+    @property
+    def counting(self) -> Columns | None:
+        """The columns, while they are counted."""
+        return None if self.columns is None or self.columns.measured else self.columns
 
     @property
     def pilot(self) -> MetricMap:
@@ -110,8 +160,26 @@ class Learning(Record, kind="learning"):
         """What uploads are moments in."""
         if self.weights is None:
             return self.space
-        map: Any = Gradients(self.pilot.inputs, self.pilot.fingerprint)
+        assert self.longest is not None
+        bound = Implied(lengths=((0, self.pilot.inputs, float(self.longest.mean())),))
+        map: Any = Gradients(self.pilot.inputs, self.pilot.fingerprint, bound)
         return Space(map, None, 1)
+
+    def check_packet(self, packet: Packet) -> None:
+        """Raise unless a packet claims to hold what was asked for."""
+        if self.counting is None:
+            self.asked.check_packet(packet)
+        elif packet.meta.get("kind") != NamedSums.kind:
+            raise GramfoldError(f"expected counts, got {packet.meta.get('kind')}")
+
+    def check(self, upload: Any) -> None:
+        """Raise unless an upload is what was asked for."""
+        counting = self.counting
+        if counting is None:
+            return self.asked.check(upload)
+        if not isinstance(upload, NamedSums):
+            raise GramfoldError(f"expected counts, got {upload.kind}")
+        return counting.check(upload)
 
 
 @dataclass(frozen=True)
@@ -125,8 +193,8 @@ class Gradients:
 
 def begin(plan: Plan, task: Task, start: Record) -> Learning:
     mode = plan.inputs or ("both" if task.inputs <= FEW else "rows")
-    parts: list[FeatureMap] = [Bias(), *([Normalize()] if mode != "columns" else []), *([Linear()] if mode != "rows" else [])]
-    return Learning(start, Space.of(draw_map(Concat(parts), task), task), task.seed, mode, plan.dim, plan.passes)
+    space = Space.of(draw_map(Concat([Bias(), Normalize()]), task), task)
+    return Learning(start, space, task.seed, mode, plan.dim, plan.passes, None if mode == "rows" else Columns(task.inputs))
 
 
 # --- the client ---
@@ -137,9 +205,11 @@ def seen(train: Samples) -> np.ndarray:
     return lots.shares(lots.lots(train.inputs)) >= UNSEEN
 
 
-def local(client: ClientData, learning: Learning) -> Moments:
-    """The moments, or those of the gradients, of a client's samples that the metric may see."""
+def local(client: ClientData, learning: Learning) -> Moments | NamedSums:
+    """The moments, or those of the gradients, of a client's samples that the metric may see; or their counts."""
     train = counting(client)
+    if learning.counting is not None:
+        return learning.counting.count(train)
     train = train.take(np.flatnonzero(seen(train)))
     client.memory[TOOK_PART] = np.ones(1)
     space = learning.asked
@@ -151,15 +221,23 @@ def local(client: ClientData, learning: Learning) -> Moments:
     total = None
     for block in arrays.blocks(train.n, learning.pilot.dim):
         inputs, weights = train.inputs[block], None if train.weights is None else train.weights[block]
-        for combination in combinations(inputs, learning.weights.shape[1]):
-            head = arrays.like(learning.weights, inputs)
-            directions = arrays.like(combination, head) @ head.T
-            rows = learning.pilot.gradients(inputs, directions)
+        at = learning.pilot.comparable(inputs)
+        assert learning.longest is not None
+        for combination, longest in zip(combinations(inputs, learning.weights.shape[1]), learning.longest, strict=True):
+            rows = _gradients(learning.pilot, learning.weights, at, combination)
+            squares = arrays.row_squares(rows)[:, None]
+            rows = rows * (float(longest) / squares.clip(float(longest), None)) ** 0.5 if float(longest) else rows * 0.0
             nothing = arrays.zeros((len(rows), 1), rows)
             part = Moments.from_features(rows, nothing, None, space.map.fingerprint, weights=weights, copy=False)
             total = part if total is None else total.__iadd__(part)
     assert total is not None
     return total.settle()
+
+
+def _gradients(pilot: MetricMap, weights: Array, at: Array, combination: np.ndarray) -> Array:
+    """Those of a head's outputs, combined, at comparable inputs."""
+    head = arrays.like(weights, at)
+    return pilot.gradients_at(at, arrays.like(combination, head) @ head.T)
 
 
 def combinations(inputs: Array, outputs: int) -> Sequence[np.ndarray]:
@@ -171,7 +249,7 @@ def combinations(inputs: Array, outputs: int) -> Sequence[np.ndarray]:
 
 def unseen(client: ClientData, map: Map, train: Samples) -> np.ndarray | None:
     """Which of a client's samples the map has not seen, with their labels; None: all."""
-    if not isinstance(map, MetricMap) or not (client.contributed or TOOK_PART in client.memory):
+    if not isinstance(map, MetricMap) or not map.follows_labels or not (client.contributed or TOOK_PART in client.memory):
         return None
     return ~seen(train)
 
@@ -179,94 +257,120 @@ def unseen(client: ClientData, map: Map, train: Samples) -> np.ndarray | None:
 # --- the server ---
 
 
-def step(total: Moments, learning: Learning) -> "Learning | MetricMap":
+def step(total: Any, learning: Learning) -> "Learning | Map":
     """What clients are asked next; the learned map, when there is nothing left to ask."""
+    if learning.counting is not None:
+        return _after_counting(learning.counting.after(total), learning)
     if total.n == 0:
-        raise GramfoldError("too few samples to learn features from; use a map without @learned")
-    if learning.weights is not None:
-        return _next(learning, metrics.root(total.lower_gram, learning.dim, learning.probes), learning.pilot.columns)
-    if isinstance(learning.space.map, MetricMap):
-        pilot = learning.pilot
-        penalty = None if pilot.columns is not None else SHRINKAGE * mean_squared_row(total.lower_gram, total.weight)
-        _, factor = solve_pooled(total, penalty)
-        sizes = [block.map.dim for block in pilot.blocks]
-        squares = float(total.squares.sum())
-        best = metrics.best_block(total.lower_gram, total.cross, squares, total.weight, pilot.plain.dim, sizes)
-        spread = pilot.blocks[best].map.description["map"]["scale"] ** 2
-        return replace(learning, weights=factor.solve(total.cross), spread=spread)
-    return _after_linear(total, learning)
-
-
-def _after_linear(total: Moments, learning: Learning) -> "Learning | MetricMap":
-    inputs, n = learning.space.map.inputs, total.weight
-    full, squares = total.gram, float(total.squares.sum())
-    found = []
-    if learning.inputs != "columns":
-        found.append(_Comparable.of(full[: inputs + 1, : inputs + 1], total.cross[: inputs + 1], squares, n, None))
-    if learning.inputs != "rows":  # the last of the columns, and the one
-        take = arrays.like(np.r_[0, np.arange(total.dim - inputs, total.dim)], full)
-        gram, cross, columns = _standardised(full[take][:, take], total.cross[take], n)
-        found.append(_Comparable.of(gram, cross, squares, n, columns))
-    doubt = DOUBT if n < FEW_SAMPLES else 1.0
-    best = min(found, key=lambda candidate: candidate.score * (1.0 if candidate.columns is None else doubt))
-    probes = metrics.spread_probes(best.gram, n, learning.seed)
-    if best.columns is not None:  # what matters may do so along a curve: a linear head would not know
-        metric = metrics.isotropic(probes)
-        learning = replace(learning, spread=NEARBY if n < VERY_FEW else 0.0)
-    else:
-        weights = ridge(best.gram, best.cross, SHRINKAGE * mean_squared_row(best.gram, n))[1:]
-        metric = metrics.root(weights @ weights.T, learning.dim, probes)
-    passes = learning.passes + 1 if best.columns is not None or learning.inputs == "rows" else 1  # a linear head's metric will do
-    return _next(replace(learning, probes=probes, passes=passes), metric, best.columns)
-
-
-def _standardised(gram: Array, cross: Array, n: float) -> tuple[Array, Array, tuple[Array, Array]]:
-    """The moments of [1, (x - centre) / scale] from those of [1, x], with centre and scale; a constant column keeps its own."""
-    centre = gram[1:, 0] / n
-    variance = gram.diagonal()[1:] / n - centre**2
-    constant = variance <= 1e-12 * (centre**2 + variance.clip(0.0))
-    scale = (variance * ~constant + constant) ** 0.5
-    turn = arrays.zeros(tuple(gram.shape), gram)
-    arrays.add_to_diagonal(turn[1:, 1:], 1.0 / scale)
-    turn[0, 0], turn[0, 1:] = 1.0, -centre / scale
-    return turn.T @ gram @ turn, turn.T @ cross, (centre, scale)
-
-
-@dataclass(frozen=True)
-class _Comparable:
-    """The linear moments of inputs that were made comparable one way, and how well they predict."""
-
-    gram: Array
-    cross: Array
-    score: float
-    columns: tuple[Array, Array] | None
-
-    @classmethod
-    def of(cls, gram: Array, cross: Array, squares: float, n: float, columns: tuple[Array, Array] | None) -> "_Comparable":
-        penalty = choose_penalty(gram, cross, squares, n)
-        return cls(gram, cross, gcv_score(gram, cross, squares, n, penalty)[0], columns)
-
-
-def _next(learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> "Learning | MetricMap":
-    """Another pass, or the map that the passes have led to."""
-    left = learning.passes - 1
-    inputs, seed = learning.space.map.inputs, learning.seed
-    plain = features.draw(Concat([Bias(), Linear()]), inputs, seed, "features/plain")
-    spreads = SPREADS["rows" if columns is None else "columns"]
-    if left == 0:
-        return MetricMap.of(
-            plain, [_block(metric, learning.dim, learning.spread or spreads[0], seed, "features/learned")], columns
+        raise GramfoldError(
+            "too few samples to learn features from, or all alike; use a map without @learned (PACE: learn=False)"
         )
-    size = max(learning.dim // 2 // len(spreads), 1)
-    blocks = [_block(metric, size, spread, seed, f"pilot/{left}/{i}") for i, spread in enumerate(spreads)]
-    space = replace(learning.space, map=MetricMap.of(plain, blocks, columns))
-    return replace(learning, space=space, passes=left, weights=None)
+    if learning.weights is not None:
+        metric, left = metrics.root(total.lower_gram, learning.dim, learning.probes), learning.passes - 1
+        columns = learning.pilot.columns
+        return _pilot(replace(learning, passes=left), metric, columns) if left else _learned(learning, metric, columns)
+    return _after_pilot(total, learning) if isinstance(learning.space.map, MetricMap) else _after_linear(total, learning)
+
+
+def _after_counting(counted: Columns, learning: Learning) -> Learning:
+    """More counting, or the first moments."""
+    learning = replace(learning, columns=counted)
+    if not counted.measured:
+        return learning
+    if learning.inputs == "both" and not counted.alike:
+        learning = replace(learning, inputs="columns")
+    assert counted.centre is not None
+    assert counted.scale is not None
+    trial = Chain([Normalize(), Fourier(_pilot_size(learning.dim, "columns"), math.sqrt(TRIAL))])
+    rows: list[FeatureMap] = [Normalize(), trial] if learning.inputs == "both" else []
+    map = Concat([Bias(), *rows, Standardize(tuple(counted.centre), tuple(counted.scale))])
+    return replace(learning, space=replace(learning.space, map=features.draw(map, counted.inputs, learning.seed)))
+
+
+def _after_pilot(total: Moments, learning: Learning) -> "Learning | Map":
+    """The gradients of its head, or the map, where this pilot was all there is to learn."""
+    pilot, squares = learning.pilot, float(total.squares.sum())
+    sizes = [block.map.dim for block in pilot.blocks]
+    best, score = metrics.best_block(total.lower_gram, total.cross, squares, total.weight, pilot.plain.dim, sizes)
+    if learning.rows is not None and learning.rows.score < CLEARLY * score:
+        return learning.rows.map
+    learning = replace(learning, spread=pilot.blocks[best].map.description["map"]["scale"] ** 2, rows=None)
+    if not learning.passes:
+        return _learned(learning, metrics.isotropic(learning.probes), pilot.columns)
+    penalty = None if pilot.columns is not None else SHRINKAGE * mean_squared_row(total.lower_gram, total.weight)
+    _, factor = solve_pooled(total, penalty, caution(pilot))
+    weights = factor.solve(total.cross)
+    return replace(learning, weights=weights, longest=_longest(pilot, weights, learning.seed))
+
+
+def _longest(pilot: MetricMap, weights: Array, seed: int) -> np.ndarray:
+    """The longest gradients that count: LONGEST times the mean square of those at normally distributed inputs."""
+    at = arrays.like(seeds.generator(seed, "metric/typical").standard_normal((TYPICAL, pilot.inputs)), weights)
+    each = [_gradients(pilot, weights, at, combination) for combination in combinations(at, weights.shape[1])]
+    return np.array([LONGEST * float(arrays.row_squares(rows).mean()) for rows in each])
+
+
+def _after_linear(total: Moments, learning: Learning) -> "Learning | Map":
+    inputs, n, full = learning.space.map.inputs, total.weight, total.gram
+    rows = None
+    if learning.inputs != "columns":
+        gram, cross = full[: inputs + 1, : inputs + 1], total.cross[: inputs + 1]
+        probes = metrics.spread_probes(gram, n, learning.seed)
+        weights = ridge(gram, cross, SHRINKAGE * mean_squared_row(gram, n))[1:]
+        metric = metrics.root(weights @ weights.T, learning.dim, probes)
+        if learning.inputs == "both" and n < MANY:
+            learning, metric = replace(learning, spread=TRIAL), metrics.isotropic(probes)
+        if learning.inputs == "rows" and learning.passes:
+            return _pilot(replace(learning, probes=probes), metric, None)
+        found = _learned(learning, metric, None)  # a linear head's metric will do
+        if learning.inputs == "rows":
+            return found
+        own = total.dim - inputs
+        rows = Rows(found, metrics.score(full[:own, :own], total.cross[:own], float(total.squares.sum()), n))
+    take = arrays.like(np.r_[0, np.arange(total.dim - inputs, total.dim)], full)
+    assert learning.columns is not None
+    measured = arrays.like(learning.columns.centre, full), arrays.like(learning.columns.scale, full)
+    probes = metrics.spread_probes(full[take][:, take], n, learning.seed)
+    # what matters may do so along a curve: a linear head would not know
+    return _pilot(replace(learning, probes=probes, rows=rows, spread=0.0), metrics.isotropic(probes), measured)
+
+
+def _pilot(learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> Learning:
+    """The next moments to ask for."""
+    way = "rows" if columns is None else "columns"
+    size = _pilot_size(learning.dim, way)
+    blocks = [
+        _block(metric, size, spread, learning.seed, f"pilot/{learning.passes}/{i}") for i, spread in enumerate(SPREADS[way])
+    ]
+    space = replace(learning.space, map=MetricMap.of(_plain(learning), blocks, columns))
+    return replace(learning, space=space, weights=None)
+
+
+def _pilot_size(dim: int, way: str) -> int:
+    """Fourier features of every spread."""
+    return max(dim // 2 // len(SPREADS[way]), 1)
+
+
+def _learned(learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> MetricMap:
+    """What it has led to."""
+    spread = learning.spread or SPREADS["rows" if columns is None else "columns"][0]
+    block = _block(metric, learning.dim, spread, learning.seed, "features/learned")
+    return MetricMap.of(_plain(learning), [block], columns)
+
+
+def _plain(learning: Learning) -> DrawnMap:
+    return features.draw(Concat([Bias(), Linear()]), learning.space.map.inputs, learning.seed, "features/plain")
 
 
 def _block(metric: tuple[Array, float], dim: int, spread: float, seed: int, name: str) -> Block:
     axes, base = metric
     drawn = features.draw(Fourier(dim, math.sqrt(spread)), len(axes), seed, name)
     return Block(drawn, Metric(axes, arrays.like(np.array([base]), axes)))
+
+
+def caution(map: Map) -> float:
+    """How many times a degree of freedom counts when a penalty is chosen for its features."""
+    return CAUTION if isinstance(map, MetricMap) and map.columns is not None else 1.0
 
 
 def described(map: Map) -> dict[str, Any]:

@@ -15,8 +15,9 @@ from gramfold.solve.softmax import most_likely
 
 ALPHAS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
 """How many times more the client's own samples may count in its base, tried in turn as long as that makes them more likely."""
-WORTH = 2.0
-"""How much more likely, as a logarithm, they must become before a client goes a way of its own at all."""
+WORTH = 4.0
+"""How much more likely, as a logarithm, they must become before a client goes a way of its own at all: there are eight
+tries, and of some hundred samples the likelihood says little by less."""
 BEND, FEW_CLASSES = 0.5, 20
 """How far the cosine is bent among many classes, and up to how many it is not: there the likelihood bends the evidence itself."""
 

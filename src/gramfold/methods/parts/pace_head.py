@@ -88,16 +88,16 @@ class PaceHead:
     def keeps_uploads(self) -> bool:
         return self.regime == "moments"
 
-    def pool(self, total: Moments, seed: int) -> Pooled:
-        """What clients are sent, from the sum of their moments."""
-        beta, factor = solve_pooled(total, self.beta)
+    def pool(self, total: Moments, seed: int, caution: float = 1.0) -> Pooled:
+        """What clients are sent, from the sum of their moments. `caution`: with which the penalty is chosen."""
+        beta, factor = solve_pooled(total, self.beta, caution)
         precision, weights = of_targets(self.precision), factor.solve(total.cross)
         sent = Compact.of(weights, precision)
         discriminant = counts = spread = None
         leverage = mean_leverage(factor, beta, total.weight)
         if total.labels is not None:
             counts = total.counts
-            discriminant = Discriminant.from_moments(weights, total.cross, beta, counts, leverage, precision != "float64")
+            discriminant = Discriminant.from_moments(weights, total.cross, beta, counts, leverage, precision == "float16")
         else:
             spread = _spread(total, weights, beta) / max(1.0 - leverage, 1e-3)
         source: Factor | Sketch = factor
@@ -280,7 +280,8 @@ def _weights_prior(classes: int, map: Map | None = None) -> tuple[np.ndarray, np
     the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1). A step r in
     the probability of one of two classes is -r in the other's, and 4 r in the log-odds at even odds: 2 r on either side.
     """
-    cosine = (COSINE_LEARNED if isinstance(map, MetricMap) else COSINE) * math.sqrt(classes) / (1.0 - TYPICAL * bend(classes))
+    learned = isinstance(map, MetricMap) and map.follows_labels
+    cosine = (COSINE_LEARNED if learned else COSINE) * math.sqrt(classes) / (1.0 - TYPICAL * bend(classes))
     likelihood = 1.0 / max(classes - 1, 1)
     refinement = REFINEMENT_WEIGHT if classes > 2 else 2.0
     spread = np.array([cosine / 2, max(likelihood / 2, 0.3), REFINEMENT_WEIGHT])

@@ -6,6 +6,8 @@ import re
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
+from gramfold.methods.parts.columns import COARSE, FINE
+from gramfold.methods.parts.learning import FEW as COMPARED
 from gramfold.methods.parts.learning import Plan
 from gramfold.methods.parts.pace_head import SKETCH
 from gramfold.moments.rounding import PRECISIONS, bytes_per_number, of_targets
@@ -70,7 +72,8 @@ def default_features(
         dim, digits = _largest(task, passes if learned else None, wanted, budget, memory, regime, precision)
         if dim >= least:
             suffix = f":{SCALE:g}" if not learned else f"@learned:{passes}" if passes else "@learned"
-            return f"bias+linear+fourier:{dim}{suffix}", digits
+            rows = "rows+" if learned and task.inputs > COMPARED else ""
+            return f"{rows}bias+linear+fourier:{dim}{suffix}", digits
     digits = precision or ("float64" if budget is None else PRECISIONS[-1])
     needed = messages(task, 1 + task.inputs, None, regime, digits)
     if budget is not None and needed > budget:
@@ -121,9 +124,13 @@ def messages(task: Task, width: int, plan: Plan | None, regime: str | None, prec
     total += (16 if exact else 8) * outputs**2  # the discriminant
     if plan is None:
         return total
-    linear = 1 + inputs * (2 if inputs <= 256 else 1)
+    columns = plan.inputs == "columns" or (plan.inputs is None and inputs <= COMPARED)
+    both = columns and plan.inputs is None
+    counted = 4 * inputs * (COARSE + 2 * FINE) if columns else 0
+    linear = 1 + (2 if both else 1) * inputs + (plan.dim // 6 if both else 0)  # with the rows' pilot
     pilot = 1 + inputs + plan.dim // 2
     axes = (8 if exact else 4) * inputs * min(inputs, outputs if not plan.passes else inputs) + HEADER
     pilots = 8 * inputs * min(inputs, outputs if not plan.passes else inputs)
     once = moments(pilot, outputs) + 8 * pilot * outputs + moments(inputs, 1) + pilots + HEADER
-    return total + moments(linear, outputs) + axes + plan.passes * once
+    judged = moments(pilot, outputs) if columns and not plan.passes else 0
+    return total + counted + moments(linear, outputs) + axes + judged + both * 8 * inputs * outputs + plan.passes * once
