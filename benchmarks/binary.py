@@ -1,11 +1,11 @@
 """Few classes on small tables: PACE's personal and shared heads beside AFL and logistic regression, pooled and per hospital.
 
-    python -m benchmarks.binary [--seeds 10] [--settings "breast cancer, iid" ...]
+    python -m benchmarks.binary [--seeds 10] [--first 0] [--settings "breast cancer, iid" ...]
 
 Every table is cut among eight hospitals, a quarter of each held out, and its columns standardised by the pooled training rows, as
 a user would in a Pipeline. Figures are of all hospitals' test rows together: log loss, area under the curve (one against the rest
 where there are more than two classes), accuracy; each with its mean and standard error over seeds. Writes
-benchmarks/results/binary.json.
+benchmarks/results/binary.json, or binary_FIRST.json for seeds that begin elsewhere than at 0.
 """
 
 import argparse
@@ -160,12 +160,12 @@ def figures(answers: dict[str, Answer], data: Cut) -> dict[str, float]:
 
 
 def measure(
-    name: str, seeds: int, models: Callable[[Cut, int], dict[str, dict[str, Answer]]] = models
+    name: str, seeds: range, models: Callable[[Cut, int], dict[str, dict[str, Answer]]] = models
 ) -> dict[str, dict[str, list[float]]]:
     """For every model and figure: mean and standard error over seeds."""
     table, partition = SETTINGS[name]
     runs: list[dict[str, dict[str, float]]] = []
-    for seed in range(seeds):
+    for seed in seeds:
         data = cut(*table(seed), partition, seed)
         runs.append({model: figures(answers, data) for model, answers in models(data, seed).items()})
 
@@ -186,10 +186,13 @@ def line(model: str, found: dict[str, list[float]]) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS))
     given = parser.parse_args()
     results = {}
     for name in given.settings:
-        results[name] = measure(name, given.seeds)
+        results[name] = measure(name, range(given.first, given.first + given.seeds))
         print(name, *(line(model, found) for model, found in results[name].items()), sep="\n", flush=True)
-    write("binary", {"seeds": given.seeds, "hospitals": HOSPITALS, "settings": results})
+    write(
+        f"binary_{given.first}" if given.first else "binary", {"seeds": given.seeds, "hospitals": HOSPITALS, "settings": results}
+    )

@@ -1,18 +1,14 @@
 """PACE with no settings against APFL with the best settings on the test data, on the same feature maps.
 
-    python -m benchmarks.pace FILE.npz [--maps linear] [--seeds 3] [--ablation]
+    python -m benchmarks.pace FILE.npz [--maps linear] [--seeds 3]
 
 Six cells (50 and 100 clients, dirichlet 0.1, 0.5, 1.0) per map and seed. APFL's lambda and gamma are picked per cell for the best
 mean test accuracy, which is impossible in practice. Pooled moments do not depend on the partition, so each map is folded once.
---ablation switches PACE's parts off, one at a time, and writes docs/ablation.md.
 """
 
 import argparse
 import json
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
@@ -23,9 +19,7 @@ from gramfold.engines.workers import Workers, cpu_count
 from gramfold.evaluation import Calibration, score_head
 from gramfold.federation import Client, load_npz
 from gramfold.methods import ClientData, Method
-from gramfold.methods.parts import pace_head
 from gramfold.numerics.arrays import to_numpy
-from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.leave_one_out import Kernel
 
 MAPS = {"linear": "bias+linear", "linear + 4096 Fourier": "bias+linear+fourier:4096"}
@@ -112,86 +106,11 @@ def _print_summary(rows: list[dict]) -> None:
         print(f"{name}: least gain {min(gains):.2f}, mean gain {np.mean(gains):.2f} points")
 
 
-# --- what each part brings ---
-
-
-def _no_refinement(rows: np.ndarray, targets: np.ndarray, penalty: float, *_: object) -> tuple[np.ndarray, np.ndarray]:
-    return rows[:0].T @ targets[:0], targets * 0
-
-
-def _ridge_scores(self: Discriminant, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """No discriminant: the ridge scores themselves are the evidence, in units that suit the prior of the weights."""
-    return 2.0 * scores, scores * 0
-
-
-class NoPrior:
-    """All classes alike."""
-
-    def __init__(self, classes: int) -> None:
-        self.log_shares = np.zeros(classes)
-
-    @classmethod
-    def of(cls, counts: np.ndarray, pooled: np.ndarray) -> "NoPrior":
-        return cls(len(counts))
-
-    def left_out(self, codes: np.ndarray, once: np.ndarray) -> np.ndarray:
-        return np.zeros((len(codes), len(self.log_shares)))
-
-
-VARIANTS: dict[str, dict[str, object]] = {
-    "PACE": {},
-    "without the class prior": {"ClassPrior": NoPrior},
-    "without the discriminant (ridge scores)": {"evidence": _ridge_scores},
-    "without refinement": {"ridge_with_left_out": _no_refinement},
-    "without leave-one-out residuals": {"left_out_residuals": lambda residuals, leverage: residuals},
-    "without selection (centre of the prior)": {"most_likely": lambda evidence, offset, codes, start, *_: (start, 0.0)},
-}
-
-
-def ablate(path: str, device: str) -> None:
-    """Accuracy with each part off, three cells, one seed."""
-    data = load_npz(path)
-    cells = [(100, 0.1), (100, 0.5), (100, 1.0)]
-    federations = [gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", seed=0) for clients, alpha in cells]
-    lines = ["| | " + " | ".join(f"{alpha}: test | LOO estimate | ECE" for _, alpha in cells) + " |", "| --- |" + " ---: |" * 9]
-    fourier, linear = (gf.PACE(features=MAPS[name]) for name in ("linear + 4096 Fourier", "linear"))
-    broadcast = gf.run(fourier, federations[0], device=device, keep_heads=False).run.broadcast
-    for name, patches in VARIANTS.items():
-        with ExitStack() as stack:
-            for target, replacement in patches.items():
-                stack.enter_context(patch.object(Discriminant if target == "evidence" else pace_head, target, replacement))
-            lines.append(_line(name, [personalised(fourier, federation, broadcast, device) for federation in federations]))
-    broadcast = gf.run(linear, federations[0], device=device, keep_heads=False).run.broadcast
-    lines.append(
-        _line("without the Fourier map", [personalised(linear, federation, broadcast, device) for federation in federations])
-    )
-    Path("docs/ablation.md").write_text(ABLATION_HEAD + "\n".join(lines) + "\n")
-
-
-def _line(name: str, figures: list[tuple[float, float, float]]) -> str:
-    line = f"| {name} | " + " | ".join(f"{100 * a:.1f} | {100 * f:.1f} | {e:.3f}" for a, f, e in figures) + " |"
-    print(line, flush=True)
-    return line
-
-
-ABLATION_HEAD = """# What each part of PACE brings
-
-CIFAR-100 as frozen DINOv2-small features, 100 clients, Dirichlet 0.1, 0.5 and 1.0, one seed, map `bias+linear+fourier:4096`.
-Mean over clients of the final model's accuracy on the client's own test images; what clients estimate by leave-one-out; expected
-calibration error. Made by `python -m benchmarks.pace FILE.npz --ablation`.
-
-"""
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path")
     parser.add_argument("--maps", nargs="+", choices=MAPS, default=list(MAPS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--ablation", action="store_true")
     given = parser.parse_args()
-    if given.ablation:
-        ablate(given.path, given.device)
-    else:
-        compare(given.path, given.maps, given.seeds, given.device)
+    compare(given.path, given.maps, given.seeds, given.device)

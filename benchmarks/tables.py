@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks.cells import markdown
 from benchmarks.timing import RESULTS
+from gramfold.methods.parts.traffic import bytes_of
 from gramfold.report.text import duration, size
 
 ROOT = Path(__file__).parents[1]
@@ -349,7 +350,23 @@ def convolution() -> str:
         device, rows = figures["device"], figures["runs"]
         title = path.stem.removeprefix("convolution_").replace("_", " ")
         parts += [f"## {title}, on {device}, {figures['cores']} cores", _ranked(rows), *_against_fedavg(rows, device)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *_filters()]) + "\n"
+
+
+def _filters() -> list[str]:
+    """Where solved filters come from, on validation images."""
+    runs = json.loads((RESULTS / "filters.json").read_text())["runs"]
+    columns = list(dict.fromkeys((run["data"], run["images"]) for run in runs))
+    found = {(run["way"], run["data"], run["images"]): f"{100 * run['accuracy']:.1f}" for run in runs}
+    rows = [[way, *(found.get((way, *column), "") for column in columns)] for way in dict.fromkeys(run["way"] for run in runs)]
+    head = ["", *(f"{data}, {images:,} images" for data, images in columns)]
+    lines = [f"| {' | '.join(row)} |" for row in (head, ["---", *["---:"] * len(columns)], *sorted(rows))]
+    words = (
+        "Made by `benchmarks/filters.py`: convolutions of `five` and `lenet` with ridge on what they end in, no dense layers, on pooled training images of which a "
+        "quarter (a fifth of fewer than 20,000) is held out; accuracy on those in %, one seed. *image*: a code for each class; *place*: one for each class and place of a patch; *none*: filters drawn evenly "
+        "where patches are white. *r*: the ridge, in units of the patches' mean variance, none where not said; *p 1/2*: whitened once, not twice. The product has *place, r 1*."
+    )
+    return ["## Which filters", words, "\n".join(lines)]
 
 
 def _against_fedavg(rows: list[dict[str, Any]], device: str) -> list[str]:
@@ -385,9 +402,9 @@ def _trained(row: dict[str, Any], device: str) -> float:
     return float(trained / sum(row["seconds"].values()) * row["cpu_seconds"] if device == "cpu" else trained)
 
 
-def binary(settings: list[str] | None = None, models: list[str] | None = None) -> str:
+def binary(settings: list[str] | None = None, models: list[str] | None = None, name: str = "binary") -> str:
     """Few classes on small tables: log loss and area under the curve, a column for each model."""
-    found_in = load("binary")["settings"]
+    found_in = load(name)["settings"]
     settings, models = settings or list(found_in), models or list(next(iter(found_in.values())))
     lines = [f"| | {' | '.join(models)} |", "| --- |" + " ---: |" * len(models)]
     for setting in settings:
@@ -488,7 +505,27 @@ def every_data() -> str:
     says = f"PACE is level (within 0.3 points) or ahead in {enough} of {len(lines)} cells, {np.mean(behind):+.2f} points on average and "
     says += f"{min(behind):+.2f} in the worst; its estimate is within a point of the truth in {close}, off by {max(map(abs, off)):.1f} at most."
     head = ["| data, cut | clients | PACE | best of the others, on test | lead | estimate - truth |", "| --- |" + " ---: |" * 5]
-    return "\n".join([says, "", *head, *lines])
+    return "\n".join([says, "", *head, *lines, "", _texts()])
+
+
+def _texts() -> str:
+    """PACE and the others on texts, as an encoder's rows and as word counts."""
+    found = load("texts")
+    cuts = list(dict.fromkeys((row["inputs"], row["cut"]) for row in found["rows"]))
+    lines = [
+        f"Texts ({found['texts']} of them, {found['classes']} classes, {found['clients']} clients, {found['seeds']} seeds; accuracy % / log loss, `python -m benchmarks.texts`):",
+        "",
+        "| | " + " | ".join(f"{inputs}, {cut}" for inputs, cut in cuts) + " |",
+        "| --- |" + " ---: |" * len(cuts),
+    ]
+    for method in dict.fromkeys(row["method"] for row in found["rows"]):
+        mine = {(row["inputs"], row["cut"]): row for row in found["rows"] if row["method"] == method}
+        lines.append(
+            f"| {method} | "
+            + " | ".join(f"{100 * mine[cut]['accuracy']:.1f} / {mine[cut]['log_loss']:.3f}" for cut in cuts)
+            + " |"
+        )
+    return "\n".join(lines)
 
 
 def learned() -> str:
@@ -512,27 +549,142 @@ def learned() -> str:
             lines.append(line(f"PACE, `{name}`", [row for row in rows if row["map"] == name], "pace", bold="@" in name))
     mine = [row for row in [*default, *large] if "@" in row["map"]]
     off, ece = max(abs(row["estimate"] - row["pace"]) for row in mine), max(row["calibration_error"] for row in mine)
-    says = f"With a learned metric the estimate is off by {100 * off:.2f} points in the worst of {len(mine)} runs; the worst calibration error is {ece:.3f}."
-    return "\n".join([*lines, "", says, "", _budgets(), "", site_tables()])
+    runs = [[row for row in mine if (row["map"], row["clients"], row["alpha"]) == key] for key in cells_of(mine)]
+    mean = max(abs(float(np.mean([row["estimate"] - row["pace"] for row in cell]))) for cell in runs)
+    says = f"With a learned metric the estimate is off by {100 * mean:.2f} points in the worst of {len(runs)} cells, means over three seeds "
+    says += f"({100 * off:.2f} in the worst single run); the worst calibration error is {ece:.3f}."
+    return "\n".join([*lines, "", says, "", frontier(), "", site_tables()])
 
 
-def _budgets() -> str:
-    rows = load("learned_budgets")
+def cells_of(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return list(dict.fromkeys((row["map"], row["clients"], row["alpha"]) for row in rows))
+
+
+def frontier() -> str:
+    """What a budget of bytes buys, now and before."""
+    rows = load("learned_frontier")
     lines = [
-        "| budget | clients, alpha | before: bytes, accuracy | now: bytes, accuracy | gain |",
-        "| --- | --- | ---: | ---: | ---: |",
+        "| budget | what PACE takes | bytes, mean | rounding | 0.1: before | now | gain | 1.0: before | now | gain |",
+        "| --- | --- | ---: |" + " ---: |" * 7,
     ]
-    for budget, alpha in dict.fromkeys((row["budget"], row["alpha"]) for row in rows):
-        cell = [row for row in rows if (row["budget"], row["alpha"]) == (budget, alpha)]
-        before, now = ([row for row in cell if row["which"] == which] for which in ("before", "now"))
-        figures = [
-            (np.mean([row["bytes"] for row in part]), 100 * np.mean([row["pace"] for row in part])) for part in (before, now)
-        ]
-        texts = [f"{size(int(sent))}, {accuracy:.1f}" for sent, accuracy in figures]
-        lines.append(
-            f"| {budget} | {cell[0]['clients']}, {alpha} | {texts[0]} | {texts[1]} | {figures[1][1] - figures[0][1]:+.1f} |"
-        )
+    for budget in sorted({row["budget"] for row in rows}, key=bytes_of):
+        now = [row for row in rows if (row["budget"], row["which"]) == (budget, "now")]
+        first = now[0]
+        texts = [budget, f"`{first['features']}`, {first['precision']}", size(int(first["bytes"])), f"{first['rounding']:.1g}"]
+        for alpha in (0.1, 1.0):
+            found = {which: _frontier_mean(rows, budget, which, alpha) for which in ("before", "now")}
+            gain = "" if found["before"] is None else f"{found['now'] - found['before']:+.1f}"
+            texts += ["-" if found["before"] is None else f"{found['before']:.1f}", f"{found['now']:.1f}", gain]
+        lines.append(f"| {' | '.join(texts)} |")
+    (ROOT / "docs" / "frontier.svg").write_text(frontier_plot(rows))
     return "\n".join(lines)
+
+
+def _frontier_mean(rows: list[dict[str, Any]], budget: str, which: str, alpha: float) -> Any:
+    found = [row["pace"] for row in rows if (row["budget"], row["which"], row["alpha"]) == (budget, which, alpha)]
+    return 100 * np.mean(found) if found else None
+
+
+def frontier_plot(rows: list[dict[str, Any]]) -> str:
+    """Accuracy over the bytes that may be sent, one panel for each alpha; dashed: the pooled models."""
+    width, height, left, top, panel, tall = 760, 300, 46, 30, 300, 210
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+    ]
+    budgets = sorted({row["budget"] for row in rows}, key=bytes_of)
+    ends = np.log10(bytes_of(budgets[0])), np.log10(bytes_of(budgets[-1]))
+    for i, alpha in enumerate((0.1, 1.0)):
+        start = left + i * (panel + 70)
+        found = {
+            which: [
+                (np.log10(bytes_of(budget)), mean)
+                for budget in budgets
+                if (mean := _frontier_mean(rows, budget, which, alpha)) is not None
+            ]
+            for which in ("now", "before")
+        }
+        pooled = {
+            kind: 100
+            * np.mean(
+                [row["accuracy"] for row in load("ceiling") if (row["model"], row["clients"], row["alpha"]) == (kind, 100, alpha)]
+            )
+            for kind in ("softmax", "mlp")
+        }
+        values = [value for line in found.values() for _, value in line] + list(pooled.values())
+        low, high = np.floor(min(values)), np.ceil(max(values))
+
+        def place(where: float, value: float, start: float = start, low: float = low, high: float = high) -> tuple[float, float]:
+            x = start + (where - ends[0]) / (ends[1] - ends[0]) * panel
+            return x, top + tall - (value - low) / (high - low) * tall
+
+        parts.append(f'<text x="{start}" y="{top - 12}">100 clients, dirichlet {alpha}: accuracy %</text>')
+        for value in np.arange(low, high + 1):
+            _, y = place(ends[0], value)
+            parts.append(f'<line x1="{start}" x2="{start + panel}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
+            parts.append(f'<text x="{start - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.0f}</text>')
+        for budget in budgets[::2]:
+            x, _ = place(np.log10(bytes_of(budget)), low)
+            parts.append(f'<text x="{x:.1f}" y="{top + tall + 18}" text-anchor="middle">{budget}</text>')
+        for kind, value in pooled.items():
+            _, y = place(ends[0], value)
+            parts.append(
+                f'<line x1="{start}" x2="{start + panel}" y1="{y:.1f}" y2="{y:.1f}" stroke="#888" stroke-dasharray="5 4"/>'
+            )
+            parts.append(
+                f'<text x="{start + 4}" y="{y - 4:.1f}" fill="#666">pooled {"softmax" if kind == "softmax" else "MLP"}</text>'
+            )
+        for which, colour in (("before", "#b5651d"), ("now", "#1f5fa8")):
+            points = [place(*point) for point in found[which]]
+            parts.append(
+                f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>'
+            )
+            parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points]
+    parts.append(f'<text x="{left}" y="{height - 12}" fill="#1f5fa8">PACE(budget=...)</text>')
+    parts.append(f'<text x="{left + 130}" y="{height - 12}" fill="#b5651d">PACE before: no metric, float64</text>')
+    parts.append(f'<text x="{width - 10}" y="{height - 12}" text-anchor="end">most bytes up and down, per client</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def ablation() -> str:
+    """docs/ablation.md: one table for each group of parts."""
+    head = {
+        "head": "## The head\n\nOne shared solution, of which clients make their heads with a part switched off.",
+        "features": "## The features\n\nWhere the metric of the Fourier features comes from, and who may judge it. The first three have none.",
+        "precision": "## The digits that travel\n\nWhat clients send, and weights and sketches they receive; bytes are up and down, a mean over clients.",
+    }
+    pages = [ABLATION]
+    for group, title in head.items():
+        if not (RESULTS / f"ablation_{group}.json").exists():
+            continue
+        rows = load(f"ablation_{group}")
+        alphas = list(dict.fromkeys(row["alpha"] for row in rows))
+        more = ["shared model"] + (
+            ["MB per client", "rounding"] if group == "precision" else ["rounds"] if group == "features" else []
+        )
+        lines = [
+            f"{title} {rows[0]['size']:,} Fourier features.", "",
+            "| | " + " | ".join(f"{alpha}: test | LOO estimate | ECE" for alpha in alphas) + f" | {' | '.join(more)} |",
+            "| --- |" + " ---: |" * (3 * len(alphas) + len(more)),
+        ]  # fmt: skip
+        for name in dict.fromkeys(row["name"] for row in rows):
+            mine = [row for row in rows if row["name"] == name]
+            texts = [f"{100 * row['pace']:.1f} | {100 * row['estimate']:.1f} | {row['calibration_error']:.3f}" for row in mine]
+            texts.append(f"{100 * mine[0]['shared']:.1f}")
+            if group == "precision":
+                texts += [f"{mine[0]['bytes'] / 1e6:.1f}", f"{mine[0]['rounding']:.1g}"]
+            elif group == "features":
+                texts.append(str(mine[0]["rounds"]))
+            lines.append(f"| {name} | {' | '.join(texts)} |")
+        pages.append("\n".join(lines))
+    return "\n\n".join(pages) + "\n"
+
+
+ABLATION = """# What each part of PACE brings
+
+CIFAR-100 as frozen DINOv2-small features, 100 clients, Dirichlet 0.1, 0.5 and 1.0, one seed. Mean over clients of the final model's
+accuracy on the client's own test images; what clients estimate by leave-one-out, for the class shares that they have; expected calibration error. Made by
+`python -m benchmarks.ablation FILE.npz` and `python -m benchmarks.tables`."""
 
 
 def site_tables() -> str:
@@ -569,7 +721,9 @@ def main() -> None:
     linear = [row for row in load("pace") if row["map"] == "linear"]
     _put(ROOT / "README.md", accuracy_table(linear))
     _put(ROOT / "docs" / "gradient.md", gradient_gpu())
-    _put(ROOT / "docs" / "pace.md", binary())
+    _put(
+        ROOT / "docs" / "pace.md", f"{binary()}\n\nTen other seeds (100 to 109), of some of them:\n\n{binary(name='binary_100')}"
+    )
     settings = ["breast cancer, iid", "breast cancer, skewed", "synthetic, 50 columns, skewed", "iris (3 classes)"]
     models = ["PACE personal", "PACE shared", "pooled LR, C = 1", "LR per hospital"]
     _put(ROOT / "docs" / "guide" / "tables.md", binary(settings, models))
@@ -578,6 +732,7 @@ def main() -> None:
     _put(ROOT / "docs" / "guide" / "raw.md", front_door())
     _put(ROOT / "docs" / "data.md", every_data())
     _put(ROOT / "docs" / "learned.md", learned())
+    (ROOT / "docs" / "ablation.md").write_text(ablation())
 
 
 def _put(page: Path, table: str) -> None:

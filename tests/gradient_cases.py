@@ -14,6 +14,8 @@ def quick(kind, **given):
     base = {**middle, **QUICK}
     if kind is gf.LocalSGD:
         base["rounds"] = 0
+    if kind is gf.FedZO:
+        base["directions"] = 2
     return kind(**{**base, **given})
 
 

@@ -90,11 +90,11 @@ def test_what_comes_back_is_the_head_and_for_fedhip_the_factor(method, numbers, 
 
 
 def test_a_layer_of_fedacnnl_is_the_triangle_of_its_patches():
-    """q patches' numbers with the constant one: q (q + 1) / 2 + q C, layer after layer, whatever the number of images."""
+    """q patches' numbers with the constant one: q (q + 1) / 2 + q f of f solved filters, at last q C, for any images."""
     federation = gf.Federation.from_dataset(digits_as_images(), clients=2, partition="iid", seed=0)
     result = gf.run(gf.FedACnnL(network="conv:4:3+relu+max:2"), federation, keep_heads=False)
     hidden, last = 3 * 3 * 1 + 1, 3 * 3 * 4 + 1
-    numbers = sum(upload_numbers(10**9, q, C, C) for q in (hidden, last))
+    numbers = sum(upload_numbers(10**9, q, targets, targets) for q, targets in ((hidden, 4), (last, C)))
     for client in result.clients.values():
         assert 0 <= client.uplink_bytes - 8 * numbers < 2 * HEADER
 

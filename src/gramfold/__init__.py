@@ -32,6 +32,7 @@ from gramfold.methods import (
     FedProx,
     FedProxFT,
     FedSelect,
+    FedZO,
     HeartPFL,
     Local,
     LocalClasses,
@@ -54,7 +55,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AFL", "APFL", "DP", "PACE", "ClientResult", "Columns", "Comparison", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS",
-    "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "Federation", "GramfoldError",
+    "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "FedZO", "Federation",
+    "GramfoldError",
     "Head", "HeartPFL", "IllConditionedWarning", "InputError", "LearnedFeaturesWarning", "Local", "LocalClasses", "LocalSGD",
     "Moments", "PFedACnnL", "PFedMe", "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning",
     "Result", "SecureSum", "SharedHeadWarning", "TableTransformer", "__version__", "compare", "load_data", "load_head",

@@ -78,9 +78,23 @@ def test_leaderboard(gramfold):
     assert first["rows"][0][0] == "pace"
 
 
+def test_fedacnnl(gramfold):
+    pytest.importorskip("torch", reason="networks need PyTorch")
+    code, out, _ = gramfold("bench", "fedacnnl", "--quick", "--seeds", "1", "--json")
+    assert code == 0
+    shared, personal, saved = json.loads(out)["tables"]
+    accuracy = {name: cell["mean"] for name, cell in shared["rows"]}
+    assert accuracy["fedacnnl conv:4:3+relu+max:2+dense:8+relu"] > 60
+    assert {"fedacnnl convex", "fedavg", "fedzo"} < set(accuracy)
+    assert [row[0].partition(" ")[0] for row in personal["rows"]] == ["pacecnn", "pfedacnnl", "pfedacnnl"]
+    assert len(saved["rows"]) == 4
+
+
 def test_mistakes_are_one_line(gramfold):
     for arguments, message in (
         (["apfl"], "error: give the data: --data FILE.npz"),
+        (["fedacnnl"], "error: give the data: --data mnist=FOLDER"),
+        (["fedacnnl", "--data", "mnist=."], "error: . holds neither IDX files (MNIST, Fashion-MNIST) nor data_batch_1.png"),
         (["nothing"], "error: no bench is called 'nothing'"),
         (["apfl", "--set", "rounds"], "error: cannot read --set 'rounds'"),
         (["apfl", "--quick", "--data", "a.npz"], "error: no such data file: a.npz"),

@@ -35,10 +35,16 @@ def solved(network: str, n: int = 40, penalty: float | None = 0.5) -> Convolutio
     description, weights = {"network": network, "shape": list(SHAPE), "seed": 3}, {}
     for number in range(layers(network)):
         partial = ConvolutionMap(description, weights)
-        labels = np.repeat(codes(n), partial.next.positions)
-        moments = Moments.from_features(partial.patches(images(n)), labels, classes=3)
-        weights[f"layer.{number}"] = solve_layer(moments, partial.next, 3, number, penalty).weights
+        weights[f"layer.{number}"] = solve_layer(coded(partial, n), partial.next, 3, number, penalty).weights
     return ConvolutionMap(description, weights)
+
+
+def coded(partial: ConvolutionMap, n: int) -> Moments:
+    """The moments of random images' patches under the next layer."""
+    encoder, labels = partial.codes(3), codes(n)
+    if encoder is None:
+        return Moments.from_features(partial.patches(images(n)), np.repeat(labels, partial.next.positions), classes=3)
+    return Moments.from_features(partial.patches(images(n)), encoder[labels].reshape(-1, partial.next.solved))
 
 
 def explicit_patches(x: np.ndarray, size: int) -> np.ndarray:
@@ -51,18 +57,23 @@ def explicit_patches(x: np.ndarray, size: int) -> np.ndarray:
 
 
 def test_a_convolution_is_the_explicit_least_squares_on_patches():
-    x, y, Q = (images(20) / 255 - 0.5) / 0.25, codes(20), None
+    x, y = (images(20) / 255 - 0.5) / 0.25, codes(20)
     patches = explicit_patches(x, 3)
     P = np.concatenate([np.ones((*patches.shape[:2], 1)), patches], axis=2)
     first = ConvolutionMap({"network": "conv:4:3+relu", "shape": list(SHAPE), "seed": 3}, {})
     np.testing.assert_allclose(first.patches(images(20)), P.reshape(-1, 19), rtol=1e-12)
-    moments = Moments.from_features(first.patches(images(20)), np.repeat(y, 20), classes=3)
-    layer = solve_layer(moments, first.next, 3, 0, penalty=0.7)
-    Q = layer.codes
-    rows, targets = P.reshape(-1, 19), np.repeat(np.eye(3)[y] @ Q, 20, axis=0)
-    stacked = np.concatenate([rows, np.sqrt(0.7) * np.eye(19)]), np.concatenate([targets, np.zeros((19, 4))])
-    assert relative(layer.weights, np.linalg.lstsq(*stacked, rcond=None)[0]) < 1e-9
-    assert np.linalg.matrix_rank(layer.weights) == 3  # the ceiling: four filters of three classes
+    layer = solve_layer(coded(first, 20), first.next, 3, 0, penalty=0.7)
+    Q = first.codes(3)
+    assert Q is not None
+    np.testing.assert_allclose(Q.mean(0), 0.0, atol=1e-15)
+    rows, targets = P.reshape(-1, 19), np.concatenate([Q[label] for label in y])
+    free = np.sqrt(0.7) * np.eye(19)[1:]  # the constant is not shrunk
+    stacked = np.concatenate([rows, free]), np.concatenate([targets, np.zeros((18, 4))])
+    expected = np.linalg.lstsq(*stacked, rcond=None)[0]
+    assert relative(layer.scales[0], 1 / (rows @ expected).std(0)) < 1e-9
+    expected *= layer.scales[0]
+    expected[0] += layer.scales[1]
+    assert relative(layer.weights, expected) < 1e-9
     # and what it does is torch's convolution
     network = ConvolutionMap(first.description, {"layer.0": layer.weights})
     kernel = torch.as_tensor(layer.weights[1:].T.reshape(4, 2, 3, 3))
@@ -110,11 +121,18 @@ def test_contrast_makes_patches_blind_to_light():
     np.testing.assert_allclose(flat[:, 1:], 0.0, atol=1e-9)
 
 
+def test_solved_filters_span_more_directions_than_there_are_classes():
+    """Every place of an image has a code of its own. A dense layer has one place, and the ceiling stays: contrasts of classes."""
+    first = ConvolutionMap({"network": "conv:12:3", "shape": list(SHAPE), "seed": 0}, {})
+    assert np.linalg.matrix_rank(solve_layer(coded(first, 60), first.next, 0, 0, 0.5).weights) == 12
+    first = ConvolutionMap({"network": "dense:12", "shape": list(SHAPE), "seed": 0}, {})
+    assert np.linalg.matrix_rank(solve_layer(coded(first, 60), first.next, 0, 0, 0.5).weights, 1e-9) == 2
+
+
 def test_drawn_filters_see_white_patches_and_lift_the_rank():
     first = ConvolutionMap({"network": "conv:4:3:40", "shape": list(SHAPE), "seed": 0}, {})
     patches = first.patches(images(60))
-    moments = Moments.from_features(patches, np.repeat(codes(60), 20), classes=3)
-    weights = solve_layer(moments, first.next, 0, 0, 0.5).weights
+    weights = solve_layer(coded(first, 60), first.next, 0, 0, 0.5).weights
     out = patches @ weights
     np.testing.assert_allclose(out.mean(0), 0.0, atol=0.02)
     np.testing.assert_allclose(out[:, :4].std(0), 1.0, rtol=0.02)  # solved ones are scaled to it, the penalty aside

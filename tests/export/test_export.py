@@ -69,6 +69,14 @@ def test_every_analytic_methods_heads(method, federation, blobs):
         assert_same(result.global_head, samples)
 
 
+def test_many_classes_whose_evidence_is_bent(rng):
+    y = np.arange(800) % 40
+    X = rng.standard_normal((40, 16))[y] + rng.standard_normal((800, 16))
+    head = gf.run(gf.PACE(features="bias+linear"), gf.Federation.split(X, y, clients=2, partition="iid", seed=0)).heads["0"]
+    assert head.evidence.bend == 0.25
+    assert_same(head, X[:50].astype(np.float32))
+
+
 def test_two_classes_with_names(blobs):
     X, y = blobs
     names = np.where(y < 2, "benign", "malignant")

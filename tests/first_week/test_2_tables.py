@@ -64,10 +64,9 @@ def test_groups_that_are_left_out_are_noticed():
 
 
 def test_the_shared_head_is_near_pooled_logistic_regression():
-    """Clean data and like hospitals: the hardest case for PACE, and one that it loses (benchmarks/results/binary.json).
+    """Clean data and like hospitals: the hardest case for PACE (benchmarks/results/binary.json).
 
-    The bounds are on means over ten seeds. One seed says little: the ratio of log losses lies between 0.3 and 1.9, three of ten
-    are above 1.5. AUCs differ by less than .004 in each.
+    The bounds are on means over ten seeds. One seed says little.
     """
     X, y = load_breast_cancer(return_X_y=True)
     figures = []
@@ -81,5 +80,5 @@ def test_the_shared_head_is_near_pooled_logistic_regression():
         theirs = LogisticRegression(max_iter=5000).fit(scaled[train], y[train]).predict_proba(scaled[test])
         figures.append([(log_loss(y[test], said), roc_auc_score(y[test], said[:, 1])) for said in (ours, theirs)])
     (our_loss, our_auc), (their_loss, their_auc) = np.mean(figures, axis=0)
-    assert our_loss < 1.5 * their_loss
+    assert our_loss < 1.2 * their_loss
     assert our_auc > their_auc - 0.01

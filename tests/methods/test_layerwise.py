@@ -71,15 +71,12 @@ def test_folded_equals_centralised_layer_by_layer(network):
     for number in range(layers(network)):
         partial = ConvolutionMap(found.description, {f"layer.{i}": found.arrays[f"layer.{i}"] for i in range(number)})
         rows = partial.patches(X)
-        solution = np.linalg.solve(
-            rows.T @ rows + PENALTY * np.eye(partial.dim), rows.T @ np.repeat(Y, partial.next.positions, axis=0)
-        )
-        codes = np.linalg.lstsq(solution, found.arrays[f"layer.{number}"][:, : partial.next.solved], rcond=None)[0]
-        assert relative(found.arrays[f"layer.{number}"][:, : partial.next.solved], solution @ codes) < 1e-8
-        if not partial.next.drawn:  # then the codes are those that the seed says, and not merely some
-            twin = gf.FedACnnL(network=network, beta=PENALTY)
-            pooled = gf.run(twin, cut(1)).global_head.streams[0].map.arrays[f"layer.{number}"]
-            assert relative(found.arrays[f"layer.{number}"], pooled) < 1e-8
+        targets = partial.codes(3)[y].reshape(-1, partial.next.solved)  # each place of an image has targets of its own
+        centred = rows[:, 1:] - rows[:, 1:].mean(0)
+        solution = np.linalg.solve(centred.T @ centred + PENALTY * np.eye(partial.dim - 1), centred.T @ targets)
+        solution /= (centred @ solution).std(0)
+        expected = np.concatenate([-(rows[:, 1:].mean(0) @ solution)[None], solution])
+        assert relative(found.arrays[f"layer.{number}"][:, : partial.next.solved], expected) < 1e-8
     F = found(X)
     assert relative(head.streams[0].weights, np.linalg.solve(F.T @ F + PENALTY * np.eye(found.dim), F.T @ Y)) < 1e-8
 
@@ -200,10 +197,10 @@ def test_a_personal_network_is_the_closed_form_near_the_shared_one():
     broadcast: Any = result.run.broadcast
     (shared,), own = broadcast.groups, result.heads["0"].streams[0]
     first, Y = ConvolutionMap(own.map.description, {}), np.eye(3)[y]
-    rows, layer, codes = first.patches(X), shared.space.map.arrays["layer.0"], shared.codes[0]
-    gram, cross = rows.T @ rows, rows.T @ np.repeat(Y, first.next.positions, axis=0)
+    rows, layer, (scale, shift) = first.patches(X), shared.space.map.arrays["layer.0"], shared.scales[0]
+    gram, cross = rows.T @ rows, rows.T @ (first.codes(3)[y].reshape(-1, 3) * scale + shift)
     lam = 0.3 * np.trace(gram) / first.dim
-    expected = np.linalg.solve(gram + lam * np.eye(first.dim), cross @ codes + lam * layer[:, :3])
+    expected = np.linalg.solve(gram + lam * np.eye(first.dim), cross + lam * layer[:, :3])
     assert relative(own.map.arrays["layer.0"][:, :3], expected) < 1e-9
     np.testing.assert_array_equal(own.map.arrays["layer.0"][:, 3:], layer[:, 3:])
     F, W = own.map(X), shared.weights

@@ -62,3 +62,11 @@ def test_classes_come_as_often_as_it_says():
     mean = np.mean(losses, axis=0)
     assert mean[0] < mean[1] - 0.1
     assert mean[0] < mean[2] - 0.1
+
+
+def test_a_fresh_draw_is_believed_less_than_ones_own_past():
+    """Left out of its class, a client's only sample of it: the honest prior gives it more than one that clings to the counts."""
+    prior = ClassPrior.of(np.array([40, 40, 1, 0, 0]), POOLED)
+    fresh, clinging = (np.exp(prior.left_out(np.array([2]), np.ones(1), fresh)[0]) for fresh in (True, False))
+    assert fresh.sum() == pytest.approx(1.0)
+    assert fresh[2] > 1.5 * clinging[2]

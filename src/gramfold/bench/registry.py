@@ -5,7 +5,7 @@ import importlib
 from gramfold.bench.frame import Bench
 from gramfold.errors import GramfoldError
 
-BENCHES = ("apfl", "fedhip", "heart-pfl", "leaderboard")
+BENCHES = ("apfl", "fedacnnl", "fedhip", "heart-pfl", "leaderboard")
 
 
 def open_bench(name: str) -> Bench:

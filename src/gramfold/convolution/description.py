@@ -2,7 +2,7 @@
 
     pad:P                          a border of P zeros
     contrast                       the next convolution's patches get mean 0 and variance 1, each for itself
-    conv:SOLVED:SIZE[:DRAWN]       filters of SIZE x SIZE: SOLVED ones from the labels, DRAWN ones in the patches' whitened space
+    conv:SOLVED:SIZE[:DRAWN]       filters of SIZE x SIZE: SOLVED from codes of labels, DRAWN ones in the patches' whitened space
     dense:SOLVED[:DRAWN]           the same on the whole input
     max:SIZE, mean:SIZE            the largest or the mean of every SIZE x SIZE square
     grid:SIZE                      the mean of every cell of a SIZE x SIZE grid

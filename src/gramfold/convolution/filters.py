@@ -1,12 +1,14 @@
-"""A layer in closed form, from the folded moments of its patches and the labels of the images they are from.
+"""A layer in closed form, from the folded moments of its patches and the codes of the labels of the images they are from.
 
-    solved   W = (Gram + r I)^-1 B Q                    least squares for the labels, encoded by a drawn Q
-    drawn    V = Z R, Z = (C + e I)^-1/2                drawn wavelets R in the space where patches are white
+    codes    Q (classes x places x filters), drawn: a patch at place t of an image of class c has the targets Q[c, t]
+    solved   W = (C + r I)^-1 B,  B = cov(p, Q[c, t])           ridge for these; outputs scaled to mean 0, variance 1
+    drawn    V = Z R, Z = (C + e I)^-1/2                        drawn wavelets R in the space where patches are white
 
-The solved ones span at most as many directions as there are classes, whatever their number: drawn ones lift this limit at no
-cost, since C, the patches' covariance, follows from the same moments.
+Were the targets the same at all places of an image, solved filters would span no more directions than there are classes. Drawn
+filters cost nothing, since C, the patches' covariance, follows from the same moments.
 """
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,35 +20,59 @@ from gramfold.numerics.arrays import Array
 from gramfold.solve.gcv import choose_penalty
 from gramfold.solve.ridge import Spectrum, factorise
 
-WHITENING = 0.1
-"""e, in units of the patches' mean variance."""
+WHITENING, RIDGE = 0.1, 1.0
+"""e, and r of a convolution, in units of the patches' mean variance. Labels explain next to nothing of a single patch, and that
+little in directions in which patches hardly vary: without a heavy ridge such filters see noise."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """`weights`: patch numbers x filters, the constant's row first, solved filters before drawn ones. `codes`: classes x solved
-    ones, what those were solved for."""
+    """`weights`: patch numbers x filters, the constant's row first, solved filters before drawn ones. `scales` (2 x solved
+    ones): what the codes are multiplied by, and what is then added, for outputs of mean 0 and variance 1."""
 
     weights: Array
-    codes: Array
+    scales: Array
+
+
+@functools.lru_cache(maxsize=8)
+def codes(step: Step, seed: int, number: int, classes: int) -> np.ndarray:
+    """Q (classes x places x solved filters) of a layer, which is the network's `number`-th. Its mean over the classes is zero:
+    what all images look like at a place is nothing to learn."""
+    drawn = seeds.frozen(seed, f"encoder/{number}").standard_normal((classes, step.positions, step.solved))
+    drawn -= drawn.mean(0)
+    drawn.flags.writeable = False
+    return drawn
 
 
 def solve_layer(total: Moments, step: Step, seed: int, number: int, penalty: float | None) -> Layer:
-    """A layer of a network; `penalty` None: by GCV. Beside drawn filters, whose outputs have mean 0 and a variance near 1, solved
-    ones are scaled to the same by their codes."""
-    if penalty is None:
-        penalty = choose_penalty(total.lower_gram, total.cross, float(total.squares.sum()), total.n)
-    solution = factorise(total.lower_gram, penalty).solve(total.cross)
-    codes = arrays.like(seeds.frozen(seed, f"encoder/{number}").standard_normal((total.outputs, step.solved)), solution)
-    if not step.drawn:
-        return Layer(solution @ codes, codes)
+    """A layer of a network from the moments of its patches, with their codes where it has solved filters; `penalty` None:
+    RIDGE for a convolution, by GCV for a dense layer."""
     mean, covariance = _covariance(total)
-    codes = codes - (total.squares / total.n) @ codes
-    out = solution[1:] @ codes
-    variance = (out * (covariance @ out)).sum(0)
-    codes = codes / (variance + (variance <= 0)) ** 0.5
-    drawn = _drawn(mean, covariance, step, seed, number)
-    return Layer(arrays.concatenate([solution @ codes, drawn], axis=1), codes)
+    parts, scales = list[Array](), arrays.zeros((2, 0), covariance)
+    if step.solved:
+        mean_code = total.cross[0] / total.n
+        cross = total.cross[1:] / total.n - mean[:, None] * mean_code[None, :]
+        ridge = _ridge(total, step, covariance) if penalty is None else penalty / total.n
+        filters = factorise(covariance, ridge).solve(cross)
+        variance = (filters * (covariance @ filters)).sum(0)
+        scale = 1.0 / (variance * (variance > 0) + (variance <= 0)) ** 0.5
+        scales = arrays.concatenate([scale[None, :], -(mean_code * scale)[None, :]])
+        parts.append(_around(mean, filters * scale))
+    if step.drawn:
+        parts.append(_drawn(mean, covariance, step, seed, number))
+    return Layer(arrays.concatenate(parts, axis=1), scales)
+
+
+def _ridge(total: Moments, step: Step, covariance: Array) -> float:
+    """r of a layer, where none is given."""
+    if step.kind == "conv":
+        return RIDGE * float(covariance.diagonal().mean()) or 1.0
+    return choose_penalty(total.lower_gram, total.cross, float(total.squares.sum()), total.n) / total.n
+
+
+def _around(mean: Array, filters: Array) -> Array:
+    """Filters with the constant that makes their outputs' mean zero."""
+    return arrays.concatenate([-(mean @ filters)[None, :], filters])
 
 
 def _covariance(total: Moments) -> tuple[Array, Array]:
@@ -65,7 +91,7 @@ def _drawn(mean: Array, covariance: Array, step: Step, seed: int, number: int) -
     directions /= np.sqrt((directions**2).sum(0))
     turned = spectrum.rotate(arrays.like(directions, covariance))
     filters = spectrum.vectors @ (turned / ((spectrum.values + floor) ** 0.5)[:, None])
-    return arrays.concatenate([-(mean @ filters)[None, :], filters])
+    return _around(mean, filters)
 
 
 def _wavelets(rng: np.random.RandomState, step: Step) -> np.ndarray:

@@ -6,8 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from gramfold import stopwatch
 from gramfold.convolution.description import SOLVED, Step, parse
+from gramfold.convolution.filters import codes
 from gramfold.errors import GramfoldError
 from gramfold.features import ACTIVATIONS, fingerprint_of
 from gramfold.features.base import MOST_DRAWN, whole
@@ -63,6 +66,15 @@ class ConvolutionMap:
     @classmethod
     def restore(cls, description: Mapping[str, Any], arrays: Mapping[str, Array], fingerprint: str | None) -> "ConvolutionMap":
         return cls(description, arrays, fingerprint)
+
+    @property
+    def coded(self) -> bool:
+        """Whether the next layer's patches have codes of labels for targets, rather than labels."""
+        return not self.complete and self.next.solved > 0
+
+    def codes(self, classes: int) -> np.ndarray | None:
+        """Those codes, classes x places x solved filters; None where labels are the targets."""
+        return codes(self.next, int(self.description["seed"]), len(self.arrays), classes) if self.coded else None
 
     @property
     def steps(self) -> Sequence[Step]:

@@ -62,7 +62,11 @@ def _evidence(graph: Graph, evidence: Evidence, scores: str) -> str:
     products = graph.matmul(whitened, centroids.T)
     lengths = graph.one_where_zero(graph.add("Sqrt", graph.total(graph.add("Mul", whitened, whitened), 1)))
     roots = np.sqrt(sizes)
-    cosine = graph.times(graph.add("Div", products, lengths), evidence.cosine / (roots + (roots == 0)))
+    cosine = graph.times(graph.add("Div", products, lengths), 1.0 / (roots + (roots == 0)))
+    if evidence.bend:
+        slope = graph.plus(graph.times(graph.add("Abs", cosine), -evidence.bend), 1.0)
+        cosine = graph.add("Mul", cosine, slope)
+    cosine = graph.times(cosine, evidence.cosine)
     return graph.add("Add", cosine, graph.times(graph.plus(products, -0.5 * sizes), evidence.gaussian))
 
 

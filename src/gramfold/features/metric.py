@@ -61,8 +61,8 @@ class MetricMap:
             raise GramfoldError("a map in a learned metric needs one metric for every block, and centre and scale together")
         self.inputs = self.plain.inputs
         # in one order, so that a map from its file computes the same to the last bit
-        self.arrays: Mapping[str, Array] = {name: arrays.float64(learned[name]) for name in sorted(learned)}
-        learned = self.arrays
+        self.arrays: Mapping[str, Array] = {name: learned[name] for name in sorted(learned)}
+        learned = {name: arrays.float64(array) for name, array in self.arrays.items()}
         self.blocks = [Block(map, Metric(learned[axes], learned[base])) for map, (axes, base) in zip(drawn, names, strict=True)]
         for block in self.blocks:
             shape, base = tuple(block.metric.axes.shape), tuple(block.metric.base.shape)
@@ -103,6 +103,11 @@ class MetricMap:
 
     def __repr__(self) -> str:
         return f"MetricMap({self.inputs} -> {self.dim})"
+
+    def narrowed(self, precision: str) -> "MetricMap":
+        """The same map with its metrics rounded: what has a shorter description is learned just as well."""
+        learned = {name: arrays.cast(part, precision) if name.startswith("axes.") else part for name, part in self.arrays.items()}
+        return MetricMap(self.description, learned)
 
     @property
     def reach(self) -> float | None:

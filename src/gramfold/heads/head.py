@@ -48,9 +48,10 @@ class Evidence:
     discriminant: Discriminant
     cosine: float
     gaussian: float
+    bend: float = 0.0
 
     def __call__(self, scores: Array) -> Array:
-        cosine, gaussian = self.discriminant.evidence(scores)
+        cosine, gaussian = self.discriminant.evidence(scores, self.bend)
         cosine *= self.cosine
         gaussian *= self.gaussian
         cosine += gaussian
@@ -186,7 +187,7 @@ class Head:
         parts |= {f"map.{i}.{key}": array for i in set(places) for key, array in both[i].map.arrays.items()}
         evidence = None
         if self.evidence is not None:
-            evidence = {"cosine": self.evidence.cosine, "gaussian": self.evidence.gaussian}
+            evidence = {"cosine": self.evidence.cosine, "gaussian": self.evidence.gaussian, "bend": self.evidence.bend}
             parts |= {f"discriminant.{key}": value for key, value in vars(self.evidence.discriminant).items()}
         if self.offset is not None:
             parts["offset"] = self.offset
@@ -261,7 +262,8 @@ class Head:
             axes = fields["axes"]
             if fields["mean"].shape != (outputs,) or axes.shape[:1] != (outputs,) or fields["centroids"].shape != axes.shape:
                 raise GramfoldError(f"a head for {outputs} classes cannot have this discriminant")
-            if not all(np.isfinite(part).all() for part in (*fields.values(), self.evidence.cosine, self.evidence.gaussian)):
+            weights = self.evidence.cosine, self.evidence.gaussian, self.evidence.bend
+            if not all(np.isfinite(part).all() for part in (*fields.values(), *weights)):
                 raise GramfoldError("a head's discriminant must be finite; found NaN or infinity")
 
     def _check_words(self) -> None:

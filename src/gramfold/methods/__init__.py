@@ -17,6 +17,7 @@ from gramfold.methods.gradient import (
     FedProx,
     FedProxFT,
     FedSelect,
+    FedZO,
     HeartPFL,
     LocalSGD,
     PFedMe,
@@ -39,6 +40,6 @@ register(METHODS)
 __all__ = [
     "AFL", "ANALYTIC", "APFL", "GRADIENT", "METHODS", "ON_IMAGES", "PACE", "Batched", "ClientData", "DeepAFL", "Ditto",
     "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect",
-    "HeartPFL", "Local", "LocalClasses", "LocalSGD", "Method", "PFedACnnL", "PFedMe", "PaceCNN", "Tunable", "find_method",
-    "known_methods", "make_method", "spec_of",
+    "FedZO", "HeartPFL", "Local", "LocalClasses", "LocalSGD", "Method", "PFedACnnL", "PFedMe", "PaceCNN", "Tunable",
+    "find_method", "known_methods", "make_method", "spec_of",
 ]  # fmt: skip

@@ -2,12 +2,12 @@
 
     for l = 1 .. L:
       client   P = patches of its images under the layers solved so far, a constant one included
-               Gram_k = sum of p p', B_k = sum of p y'             over all patches, y the label of the patch's image
-      server   W_l = (sum Gram_k + beta I)^-1 (sum B_k) Q_l        Q_l drawn from the seed; Q_L = I
+               Gram_k = sum of p p', B_k = sum of p q'      over all patches, q = Q_l[c, t] for class c at place t; last: q = y
+      server   W_l from sum Gram_k and sum B_k              ridge; Q_l drawn from the seed
     head     the network
 
-rank W_l <= classes, since the targets take no more values. So a network may also have random filters, drawn in the patches'
-whitened space, which follows from the same moments (convolution/filters.py).
+A network may also have random filters, drawn in the patches' whitened space, which follows from the same moments
+(convolution/filters.py).
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from gramfold.convolution import layers
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.layerwise import DEFAULT, first_network, fold_patches, network_of, with_next_layer
+from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import Space, solve_pooled
 from gramfold.moments import Moments
@@ -40,7 +40,8 @@ class Network(Record, kind="fedacnnl"):
 @dataclass(frozen=True)
 class FedACnnL(Method):
     """One shared network, every layer exactly that of pooled data. `network`: a preset ("lenet" and "five" are like the paper's)
-    or terms joined by `+`. `beta`: the ridge penalty of every layer; None: by GCV, each its own."""
+    or terms joined by `+`. `beta`: the ridge penalty of every layer; None: by GCV,
+    each its own, and for convolutions the patches' mean variance."""
 
     name: ClassVar[str] = "fedacnnl"
     summary: ClassVar[str] = "a shared convolutional network, solved layer by layer, without gradients"
@@ -65,10 +66,10 @@ class FedACnnL(Method):
         return fold_patches(broadcast.space, client.train)
 
     def check_packet(self, packet: Packet, broadcast: Network) -> None:
-        broadcast.space.check_packet(packet)
+        asked(broadcast.space).check_packet(packet)
 
     def check(self, upload: Any, broadcast: Network) -> None:
-        broadcast.space.check(upload)
+        asked(broadcast.space).check(upload)
 
     def aggregate(self, total: Moments, broadcast: Network) -> Network:
         if not network_of(broadcast.space).complete:

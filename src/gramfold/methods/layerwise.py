@@ -31,17 +31,30 @@ def network_of(space: Space) -> ConvolutionMap:
     return space.map
 
 
-def fold_patches(space: Space, train: Samples) -> Moments:
-    """The moments of a client's patches under the next layer, each with the label of its image, block by block."""
+def asked(space: Space) -> Space:
+    """What this round's moments are in: those of a layer with solved filters have the labels' codes for targets."""
     network = network_of(space)
+    return replace(space, labels=None, outputs=network.next.solved) if network.coded else space
+
+
+def fold_patches(space: Space, train: Samples) -> Moments:
+    """The moments of a client's patches under the next layer, block by block: with the codes of their images' labels, or with the
+    labels themselves."""
+    network, classes = network_of(space), len(space.labels or ())
+    encoder = network.codes(classes)
+    labels = None if encoder is not None else space.labels
     total = Moments(
-        network.dim, len(space.labels or ()), labels=space.labels, fingerprint=network.fingerprint,
+        network.dim, classes if encoder is None else network.next.solved, labels=labels, fingerprint=network.fingerprint,
         like=arrays.zeros((0,), train.inputs),
     )  # fmt: skip
-    codes = arrays.to_numpy(train.targets)
-    for block in network.blocks(len(codes)):
-        rows, repeated = network.patches(train.inputs[block]), np.repeat(codes[block], network.next.positions)
-        total += Moments.from_features(rows, repeated, total.labels, network.fingerprint, copy=False)
+    labelled = arrays.to_numpy(train.targets)
+    for block in network.blocks(len(labelled)):
+        rows, some = network.patches(train.inputs[block]), labelled[block]
+        if encoder is None:
+            targets = np.repeat(some, network.next.positions)
+        else:
+            targets = arrays.like(encoder[some].reshape(-1, network.next.solved), rows)
+        total += Moments.from_features(rows, targets, labels, network.fingerprint, copy=False)
     return total.settle()
 
 

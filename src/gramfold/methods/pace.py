@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from gramfold.errors import GramfoldError
-from gramfold.features import Map
+from gramfold.features import Map, MetricMap
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic
@@ -28,6 +28,7 @@ from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
 from gramfold.moments import Moments
+from gramfold.moments.rounding import PRECISIONS
 from gramfold.wire.record import Record
 
 
@@ -52,7 +53,9 @@ class PACE(Analytic):
 
     `learn`: whether the metric of the Fourier features is learned, in rounds before; None: where it pays (up to 100 inputs, or
     from 10,000 samples on). `budget`: the most bytes that a client may send and receive, all rounds together, as a number or as
-    "20MB". `memory` bounds the server's when the dimension is chosen, in bytes.
+    "20MB". `memory` bounds the server's when the dimension is chosen, in bytes. `precision` is what numbers travel in, "float64",
+    "float32", "float16" or "int8" (uploads alone, the rest then in float16); None: float64, or with a budget whatever lets the
+    largest map into it. Sums are float64 always; the result says how far rounding may have moved them (`chosen["rounding"]`).
 
     `regime` is what the server holds and sends so that clients can leave their own samples out: "sum" - only the summed moments,
     and it sends the m x m triangle L; "moments" - each client's, and it sends as many directions as it has samples; "sketch" -
@@ -73,17 +76,24 @@ class PACE(Analytic):
     learn: bool | None = None
     budget: int | str | None = None
     memory: int = 2**30
+    precision: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_penalties("beta")
         if self.features is not None and (self.learn is not None or self.budget is not None):
             raise GramfoldError("learn and budget choose the features; give either them or features")
+        if self.precision not in (None, *PRECISIONS):
+            raise GramfoldError(f"numbers travel in one of {', '.join(PRECISIONS)}, not {self.precision!r}")
         _ = self._head, self._most_bytes
 
     @property
     def _head(self) -> PaceHead:
-        return PaceHead(self.name, self.beta, self.weights, self.regime or "sum")
+        return PaceHead(self.name, self.beta, self.weights, self.regime or "sum", self._precision)
+
+    @property
+    def _precision(self) -> str:
+        return self.precision or "float64"
 
     @property
     def _most_bytes(self) -> int | None:
@@ -92,12 +102,14 @@ class PACE(Analytic):
     def settled(self, task: Task, once: bool = False) -> "PACE":
         """With the features and the regime that follow from the task."""
         regime = self.regime or (None if self.budget is None else "sketch")
-        spec = self.features
+        spec, precision = self.features, self.precision
         if spec is None:
             learn = False if once and self.learn is None else self.learn
-            spec = traffic.default_features(task, learn, self._most_bytes, self.memory, regime)
+            if once and precision is None:
+                precision = "float64"
+            spec, precision = traffic.default_features(task, learn, self._most_bytes, self.memory, regime, precision)
         regime = regime or traffic.default_regime(_width(spec, task))
-        return replace(self, features=spec, learn=None, budget=None, regime=regime)
+        return replace(self, features=spec, learn=None, budget=None, regime=regime, precision=precision)
 
     @property
     def keeps_uploads(self) -> bool:
@@ -110,7 +122,18 @@ class PACE(Analytic):
         return Streams(space, draw_map(self.refinement, task, "refinement"), task.seed)
 
     def learned(self, start: Streams, map: Map) -> Streams:
+        if isinstance(map, MetricMap) and self._precision != "float64":
+            map = map.narrowed("float32")
         return replace(start, space=replace(start.space, map=map), refinement=comparable_as(map, start.refinement))
+
+    @property
+    def adds_up(self) -> bool:
+        """Rounded samples cannot be taken out of a sum again."""
+        return super().adds_up and self._precision == "float64"
+
+    def local(self, client: ClientData, broadcast: Any) -> Any:
+        upload = super().local(client, broadcast)
+        return upload.rounded(self._precision) if isinstance(upload, Moments) else upload
 
     def upload(self, client: ClientData, broadcast: Streams) -> Moments:
         return self._head.upload(broadcast.space.fold(client), client)

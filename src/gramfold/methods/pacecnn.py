@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from gramfold.convolution import layers
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.layerwise import DEFAULT, first_network, fold_patches, network_of, with_next_layer
+from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved, without_estimates
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import Space
@@ -74,10 +74,10 @@ class PaceCNN(Method):
         return fold_patches(broadcast.space, client.train)
 
     def check_packet(self, packet: Packet, broadcast: Network) -> None:
-        broadcast.space.check_packet(packet)
+        asked(broadcast.space).check_packet(packet)
 
     def check(self, upload: Any, broadcast: Network) -> None:
-        broadcast.space.check(upload)
+        asked(broadcast.space).check(upload)
 
     def aggregate(self, total: Moments, broadcast: Network) -> Network:
         if network_of(broadcast.space).complete:

@@ -3,7 +3,7 @@
     client   counts of its classes, and the mean of each            where the groups are not given as one
     server   groups of clients; for every group g a network, as in FedACnnL from the sums over that group: W_l^(g)
     client   for l = 1 .. L, on inputs that its own layers made:
-               W_l = (Gram_k + lam I)^-1 (B_k Q_l + lam W_l^(g))      its own data, shrunk towards its group's layer
+               W_l = (Gram_k + lam I)^-1 (B_k + lam W_l^(g))          its own data, shrunk towards its group's layer
 
 Random filters are the group's. A client finds its group by itself, by the nearest centre; so can one that joins late.
 """
@@ -18,7 +18,7 @@ from gramfold.errors import GramfoldError
 from gramfold.federation import Samples, Task, stratified
 from gramfold.heads import Head
 from gramfold.methods.clustering import check_sums, class_sums, describe, group, nearest
-from gramfold.methods.layerwise import DEFAULT, first_network, fold_patches, network_of, with_next_layer
+from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
 from gramfold.methods.parts.selection import Candidate, choose, penalty_grid
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import Space, solve_pooled
@@ -42,10 +42,10 @@ MIN_SAMPLES = 20
 
 @dataclass(frozen=True)
 class GroupNetwork(Record, kind="pfedacnnl/group"):
-    """A group's network so far, the codes of its solved filters, and at the end its last layer and mean leverage."""
+    """A group's network so far, the scales of its solved filters, and at the end its last layer and mean leverage."""
 
     space: Space
-    codes: Sequence[Array] = ()
+    scales: Sequence[Array] = ()
     weights: Array | None = None
     leverage: float = 0.0
 
@@ -116,7 +116,7 @@ class PFedACnnL(Method):
             if not name.isdecimal() or int(name) >= len(broadcast.groups):
                 raise GramfoldError(f"there is no group {name}")
             part = {"squares": packet.arrays[f"{name}/squares"]} if f"{name}/squares" in packet.arrays else {}
-            broadcast.groups[int(name)].space.check_packet(Packet(part, meta))
+            asked(broadcast.groups[int(name)].space).check_packet(Packet(part, meta))
 
     def check(self, upload: Any, broadcast: Groups) -> None:
         if self._grouping(broadcast):
@@ -128,7 +128,7 @@ class PFedACnnL(Method):
         ((own, moments),) = upload.groups.items()
         if upload.fingerprints != tuple(group.space.map.fingerprint for group in broadcast.groups):
             raise GramfoldError("the groups' feature maps are not those that were sent")
-        broadcast.groups[own].space.check(moments)
+        asked(broadcast.groups[own].space).check(moments)
 
     def aggregate(self, total: PerClient | GroupedMoments, broadcast: Groups) -> Groups:
         if isinstance(total, PerClient):
@@ -144,7 +144,7 @@ class PFedACnnL(Method):
                 solved.append(replace(so_far, weights=factor.solve(moments.cross), leverage=leverage))
             else:
                 space, layer = with_next_layer(so_far.space, moments, broadcast.seed, self.beta)
-                solved.append(replace(so_far, space=space, codes=[*so_far.codes, layer.codes]))
+                solved.append(replace(so_far, space=space, scales=[*so_far.scales, layer.scales]))
         return replace(broadcast, groups=solved)
 
     def personalize(self, client: ClientData, broadcast: Groups) -> Head:
@@ -202,15 +202,19 @@ def _networks(train: Samples, shared: GroupNetwork, lams: Sequence[float]) -> It
         for number, weights in enumerate(group_network.arrays.values()):
             moments = first if first is not None and number == 0 else fold_patches(replace(shared.space, map=network), train)
             first = moments if number == 0 else first
-            network = network.grown(_near_shared(moments, weights, shared.codes[number], lam))
+            network = network.grown(_near_shared(moments, weights, shared.scales[number], lam))
         yield network
 
 
-def _near_shared(own: Moments, shared: Array, codes: Array, lam: float) -> Array:
+def _near_shared(own: Moments, shared: Array, scales: Array, lam: float) -> Array:
     """A client's layer: its solved filters, shrunk towards the shared ones, then the random filters unchanged."""
-    solved = codes.shape[1]
+    solved = scales.shape[1]
+    if not solved:
+        return shared
     penalty = lam * float(own.lower_gram.diagonal().sum()) / own.dim
-    wanted = own.cross @ codes + penalty * shared[:, :solved]
+    scale, shift = arrays.like(scales, own.cross)
+    sums = own.lower_gram[:, :1]  # of the patches: the constant's column
+    wanted = own.cross * scale + sums * shift + penalty * shared[:, :solved]
     return arrays.concatenate([factorise(own.lower_gram, penalty).solve(wanted), shared[:, solved:]], axis=1)
 
 

@@ -1,8 +1,8 @@
 """Moments: what a client says about its data, once. Everything analytic folds through them.
 
 value: what they are and their algebra. samples: what they are made from. products: how a sum of many is held. codec: their form
-on the wire and as a vector. forgetting: what a subtraction leaves. checks: what is asked of moments that come from elsewhere;
-consistent and implied: what is asked of exact ones from a site that may lie.
+on the wire and as a vector. rounding: the same in fewer bits. forgetting: what a subtraction leaves. checks: what is asked of
+moments that come from elsewhere; consistent and implied: what is asked of exact ones from a site that may lie.
 """
 
 from gramfold.moments.checks import check_exact_counts, check_possible

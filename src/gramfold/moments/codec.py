@@ -3,7 +3,7 @@
 A message is as small as it can be: its form follows from n, the number of features m and the classes present, and from nothing
 else. Fewer samples than features travel as the "factor", R and Q'Y of F = QR with n rows; others as the "triangle", the gram's
 lower one and the cross-moment. Both are the same moments exactly. Columns of targets that are all zero (absent classes) do not
-travel.
+travel. Moments that were rounded travel as the rounded factor that they are, at any n: see rounding.
 
 A vector has a length that follows from the public metadata alone: the gram's lower triangle row by row, the cross-moment, the
 squares, n, and by how much the weights sum to more than n. So it can be summed under encryption, and noise can be added to it.
@@ -17,8 +17,10 @@ import numpy as np
 
 from gramfold import wire
 from gramfold.errors import GramfoldError
+from gramfold.moments import rounding
 from gramfold.moments.checks import check_exact_counts, check_possible
 from gramfold.moments.products import Products
+from gramfold.moments.rounding import Rounded
 from gramfold.numerics import arrays
 from gramfold.wire import Packet, Shapes
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 MAX_SAMPLES = 2**53
 """The last whole number that a float is sure of."""
+ROUNDED = "rounded"
 MAX_DIM = 2**20
 """Features: a gram of as many would have 8 TB. Moments of no samples would have any number of them for nothing."""
 
@@ -41,6 +44,9 @@ def form(n: float, dim: int) -> tuple[str, int]:
 
 def shapes(moments: "Moments") -> Shapes:
     """Shapes and dtypes of the arrays of `pack`, without making them."""
+    if moments.rounded_factor is not None:
+        squares = _squares(moments)
+        return {**moments.rounded_factor.shapes(squares != 0), "squares": (squares.shape, wire.dtype_name(squares))}
     kind, rows = form(moments.exact_n, moments.dim)
     size = wire.lower_size(moments.dim) if kind == "triangle" else wire.upper_size(rows, moments.dim)
     squares = _squares(moments)
@@ -52,15 +58,20 @@ def shapes(moments: "Moments") -> Shapes:
 
 def meta(moments: "Moments") -> dict[str, Any]:
     """The metadata of `pack`."""
-    n = moments.exact_n
+    n, rounded = moments.exact_n, moments.rounded_factor
+    how = {} if rounded is None else {"precision": rounded.precision, "rounding": moments.rounding}
     return {
-        "kind": moments.kind, "form": form(n, moments.dim)[0], "n": int(n) if n == int(n) else n, "dim": moments.dim,
+        "kind": moments.kind, "form": form(n, moments.dim)[0] if rounded is None else ROUNDED, **how,
+        "n": int(n) if n == int(n) else n, "dim": moments.dim,
         "labels": None if moments.labels is None else list(moments.labels), "fingerprint": moments.fingerprint,
         **({"extra_weight": moments.extra_weight} if moments.extra_weight else {}),
     }  # fmt: skip
 
 
 def pack(moments: "Moments") -> Packet:
+    if moments.rounded_factor is not None:
+        squares = _squares(moments)
+        return Packet({**moments.rounded_factor.pack(squares != 0), "squares": squares}, meta(moments))
     kind, n = form(moments.exact_n, moments.dim)
     if kind == "triangle":
         gram, cross = _triangle(moments), arrays.to_numpy(moments.cross)
@@ -83,26 +94,45 @@ def unpack(kind: type["Moments"], packet: Packet, exact_counts: bool) -> "Moment
             raise ValueError(f"{dim} features")
         expected, rows = form(n, dim)
         labels = None if message["labels"] is None else tuple(message["labels"])
-        gram, sent, squares = (np.asarray(packet[key], dtype=np.float64) for key in ("gram", "cross", "squares"))
+        squares = np.asarray(packet["squares"], dtype=np.float64)
+        if squares.ndim != 1:
+            raise ValueError(f"target squares of shape {squares.shape}")
+        moments = kind(dim, len(squares), labels=labels, fingerprint=str(message["fingerprint"]))
+        moments.exact_n, moments.squares, moments.extra_weight = n, squares, _number(message.get("extra_weight", 0.0))
+        if message["form"] == ROUNDED:
+            _read_rounded(moments, packet)
+            return _checked(moments, exact_counts)
+        gram, sent = (np.asarray(packet[key], dtype=np.float64) for key in ("gram", "cross"))
         size = wire.lower_size(dim) if expected == "triangle" else wire.upper_size(rows, dim)
         if message["form"] != expected or gram.shape != (size,):
             raise ValueError(f"a {message['form']!r} of {gram.size} numbers for {n:g} samples of {dim} features")
-        if squares.ndim != 1 or sent.shape != (rows, np.count_nonzero(squares)):
+        if sent.shape != (rows, np.count_nonzero(squares)):
             raise ValueError(f"a cross-moment of shape {sent.shape} with target squares of shape {squares.shape}")
         cross = np.zeros((rows, len(squares)))
         cross[:, squares != 0] = sent
-        moments = kind(dim, len(squares), labels=labels, fingerprint=str(message["fingerprint"]))
-        moments.exact_n, moments.squares, moments.extra_weight = n, squares, _number(message.get("extra_weight", 0.0))
         if expected == "triangle":
             moments.products = Products.of(gram, cross)
         elif rows:
             moments.products.append(wire.unpack_upper(gram, rows, dim), cross)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise GramfoldError(f"not a message of moments: {error}") from None
+    return _checked(moments, exact_counts)
+
+
+def _checked(moments: "Moments", exact_counts: bool) -> "Moments":
     check_possible(moments)
     if exact_counts:
         check_exact_counts(moments)
     return moments
+
+
+def _read_rounded(moments: "Moments", packet: Packet) -> None:
+    n, moments.rounding = moments.exact_n, _number(packet.meta["rounding"])
+    if not (n == int(n) > 0 and 0 <= moments.rounding <= rounding.COARSEST):
+        raise ValueError(f"{n:g} samples, rounded by {moments.rounding:g}")
+    rows = int(min(n, moments.dim))
+    moments.rounded_factor = Rounded.unpack(packet, str(packet.meta["precision"]), rows, moments.dim, moments.squares != 0)
+    moments.products = rounding.products(moments.rounded_factor)
 
 
 def _triangle(moments: "Moments") -> np.ndarray:

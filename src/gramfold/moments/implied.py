@@ -40,14 +40,14 @@ class Implied:
 def check_implied(moments: "Moments", implied: Implied) -> None:
     """Raise unless moments of n samples, without weights or noise, are what the map implies."""
     n, squares = moments.exact_n, arrays.to_numpy(moments.squares)
-    diagonal = _diagonal(moments)
+    diagonal, exact = _diagonal(moments), EXACT + moments.rounding
     for column in implied.ones:
-        if not abs(diagonal[column] - n) <= EXACT * n:
+        if not abs(diagonal[column] - n) <= exact * n:
             raise GramfoldError(f"feature {column} is always one, so its square sums to {n:g}, not {diagonal[column]:g}")
-        if moments.labels is not None and not (abs(_cross_row(moments, column) - squares) <= EXACT * n).all():
+        if moments.labels is not None and not (abs(_cross_row(moments, column) - squares) <= exact * n).all():
             raise GramfoldError(f"feature {column} is always one, so its cross-moment is the class counts, which it is not")
     for first, last, most in implied.lengths:
-        if not diagonal[first:last].sum() <= most * n * (1 + EXACT):
+        if not diagonal[first:last].sum() <= most * n * (1 + exact):
             raise GramfoldError(
                 f"the squares of features {first} to {last - 1} sum to {diagonal[first:last].sum():g}, more than "
                 f"{n:g} samples can have"

@@ -14,10 +14,11 @@ import numpy as np
 
 from gramfold import wire
 from gramfold.errors import GramfoldError
-from gramfold.moments import codec, samples
+from gramfold.moments import codec, rounding, samples
 from gramfold.moments.checks import check_exact_counts, check_possible, check_symmetric
 from gramfold.moments.forgetting import check_remainder
 from gramfold.moments.products import Products, recover_rows
+from gramfold.moments.rounding import Rounded
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.magnitude import Magnitude
@@ -57,6 +58,10 @@ class Moments:
         """n as it was summed: not a whole number where noise was added to it."""
         self.extra_weight = 0.0
         """By how much the samples' weights sum to more than n."""
+        self.rounding = 0.0
+        """By how much an entry of the gram may be off, in units of the lengths of its two features: see `rounded`."""
+        self.rounded_factor: Rounded | None = None
+        """What travels of moments that were rounded; a sum of them is exact again, and travels so."""
 
     # --- making them ---
 
@@ -125,7 +130,18 @@ class Moments:
         return moments
 
     def copy(self) -> "Moments":
-        return self._same_space(self.exact_n, self.squares, self.products.copy(), self.extra_weight)
+        twin = self._same_space(self.exact_n, self.squares, self.products.copy(), self.extra_weight)
+        twin.rounding, twin.rounded_factor = self.rounding, self.rounded_factor
+        return twin
+
+    def rounded(self, precision: str) -> "Moments":
+        """The same to fewer digits ("float32", "float16" or "int8"; "float64": as they are), and to travel in so many bits."""
+        found = rounding.rounded(self, precision)
+        if found is None:
+            return self
+        less = self._same_space(self.exact_n, self.squares, rounding.products(found[0]), self.extra_weight)
+        less.rounded_factor, less.rounding = found
+        return less
 
     def _same_space(
         self, n: float = 0.0, squares: Array = None, products: Products | None = None, extra_weight: float = 0.0
@@ -198,6 +214,7 @@ class Moments:
         self.extra_weight += other.extra_weight
         self.squares = self.squares + other.squares
         self.products.add(other.products)
+        self.rounding, self.rounded_factor = max(self.rounding, other.rounding), None
         return self
 
     def __add__(self, other: "Moments") -> "Moments":
@@ -222,6 +239,7 @@ class Moments:
         arrays.add_to_diagonal(gram, (-diagonal).clip(0.0))
         extra = self.extra_weight - other.extra_weight
         rest = self._same_space(n, squares.clip(0.0), Products.of(gram, self.cross - other.cross), extra)
+        rest.rounding = max(self.rounding, other.rounding)
         check_remainder(self, rest)
         return rest
 

@@ -41,6 +41,20 @@ def float64(array: Array) -> Array:
     return np.asarray(array, dtype=np.float64, order="C")
 
 
+def cast(array: Array, dtype: str) -> Array:
+    """The array in a type of numbers given by its name, such as float16 or int8."""
+    if is_torch(array):
+        import torch
+
+        return array.to(getattr(torch, dtype))
+    return np.asarray(array).astype(dtype)
+
+
+def rint(array: Array) -> Array:
+    """The nearest whole numbers, halves to even ones."""
+    return array.round() if is_torch(array) else np.rint(array)
+
+
 def to_numpy(array: Array) -> np.ndarray:
     if is_sparse(array):
         return np.asarray(array.toarray())

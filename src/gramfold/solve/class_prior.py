@@ -46,8 +46,9 @@ class ClassPrior:
         """The logarithms of the shares (C) that the client's next sample is expected to follow."""
         return np.asarray(self._logs(self.weights[None], self.counts[None])[0])
 
-    def left_out(self, codes: np.ndarray, once: np.ndarray) -> np.ndarray:
-        """The same for each sample (n x C) from the others alone: one of class `codes` that counts `once` is left out."""
+    def left_out(self, codes: np.ndarray, once: np.ndarray, fresh: bool = False) -> np.ndarray:
+        """The same for each sample (n x C) from the others alone: one of class `codes` that counts `once` is left out. `fresh`:
+        with the strength that a fresh draw has, all of a; for a left-out sample that is the honest prior."""
         cases, which = np.unique(np.stack([codes.astype(float), once]), axis=1, return_inverse=True)
         places, gone = cases[0].astype(int), np.minimum(cases[1], self.counts[cases[0].astype(int)])
         counts = np.repeat(self.counts[None], len(places), axis=0)
@@ -56,11 +57,11 @@ class ClassPrior:
         before, after = self.counts[places, None], (self.counts[places] - gone)[:, None]
         weights = self.weights + gammaln(STRENGTHS + n) - gammaln(STRENGTHS + n - gone[:, None])
         weights = weights - gammaln(before + spread) + gammaln(after + spread)
-        return np.asarray(self._logs(weights, counts)[which.reshape(-1)])
+        return np.asarray(self._logs(weights, counts, fresh)[which.reshape(-1)])
 
-    def _logs(self, weights: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    def _logs(self, weights: np.ndarray, counts: np.ndarray, fresh: bool = False) -> np.ndarray:
         n = counts.sum(1, keepdims=True)
-        believed = STRENGTHS * ((STRENGTHS + OWN) / (STRENGTHS + OWN + 4.0 * n))
+        believed = STRENGTHS * (1.0 if fresh else (STRENGTHS + OWN) / (STRENGTHS + OWN + 4.0 * n))
         likely = np.exp(weights - weights.max(1, keepdims=True))
         likely /= likely.sum(1, keepdims=True)
         likely = likely / (n + believed)

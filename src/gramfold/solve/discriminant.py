@@ -25,11 +25,14 @@ class Discriminant(Record, kind="discriminant"):
     centroids: np.ndarray
 
     @classmethod
-    def from_moments(cls, weights: Array, cross: Array, penalty: float, counts: np.ndarray, leverage: float) -> "Discriminant":
+    def from_moments(
+        cls, weights: Array, cross: Array, penalty: float, counts: np.ndarray, leverage: float, rounded: bool = False
+    ) -> "Discriminant":
         """The discriminant of the left-out scores of all clients' samples, every leverage taken at its mean, as GCV does.
 
         With (S + b I) W = M the plain scores P have P'Y = W'M and P'P = W'M - b W'W. A left-out score is
-        u = (p - h y) / (1 - h); its moments follow from those and the counts D = Y'Y.
+        u = (p - h y) / (1 - h); its moments follow from those and the counts D = Y'Y. `rounded`: the weights will be, to a
+        few digits.
         """
         free = max(1.0 - leverage, 1e-3)
         n, classes = counts.sum(), len(counts)
@@ -45,8 +48,10 @@ class Discriminant(Record, kind="discriminant"):
         within = (with_itself - (centroids.T * counts) @ centroids) / n
         around = centroids - mean
         between = (around.T * counts) @ around / n
-        if classes == 2:  # the scores add up to one but for the penalty: whitening their sum would blow up what is left of it
-            contrast = np.array([[0.5, -0.5], [-0.5, 0.5]])
+        # the scores add up to one but for the penalty: whitening their sum would blow up what is left of it, which with two
+        # classes is half of all there is, and with rounded weights the digits that they lost
+        if classes == 2 or rounded:
+            contrast = np.eye(classes) - 1.0 / classes
             between, within = (contrast @ part @ contrast for part in (between, within))
         floor = 1e-6 * max(np.trace(within), np.trace(between), 1e-300) / classes
         within[np.diag_indices(classes)] += floor
@@ -56,11 +61,14 @@ class Discriminant(Record, kind="discriminant"):
         axes = whiten @ turned[:, ::-1][:, : max(classes - 1, 1)]
         return cls(mean, axes, around @ axes)
 
-    def evidence(self, scores: Array) -> tuple[Array, Array]:
+    def narrowed(self, precision: str) -> "Discriminant":
+        return Discriminant(*(arrays.cast(part, precision) for part in (self.mean, self.axes, self.centroids)))
+
+    def evidence(self, scores: Array, bend: float = 0.0) -> tuple[Array, Array]:
         """Two n x C arrays: the cosine between a score and each centroid, and the Gaussian log-likelihood of each class (up to a
         constant per sample). The cosine decides among many classes; with few the length matters too. Two have one axis, on which
-        an angle is only a sign: it counts for nothing there, and the likelihood is made with more care."""
-        mean, axes, centroids = (arrays.like(part, scores) for part in (self.mean, self.axes, self.centroids))
+        an angle is only a sign: it counts for nothing there, and the likelihood is made with more care. `bend`: see `bent`."""
+        mean, axes, centroids = (arrays.float64(arrays.like(part, scores)) for part in (self.mean, self.axes, self.centroids))
         whitened = (scores - mean) @ axes
         if axes.shape[1] == 1:
             likelihood = self._on_one_axis(whitened)
@@ -69,7 +77,7 @@ class Discriminant(Record, kind="discriminant"):
         squares = (centroids**2).sum(1)
         lengths, sizes = (whitened**2).sum(1) ** 0.5, squares**0.5
         cosine = products / (lengths + (lengths == 0))[:, None] / (sizes + (sizes == 0))
-        return cosine, products - 0.5 * squares
+        return bent(cosine, bend), products - 0.5 * squares
 
     def _on_one_axis(self, whitened: Array) -> Array:
         """The log-likelihood of two classes with logistic distributions: Gaussian in the middle, tails that forgive a surprise.
@@ -77,7 +85,7 @@ class Discriminant(Record, kind="discriminant"):
         The rarer class, whose centroid c is the farther from the mean, scatters more: were the scores calibrated probabilities
         with a Beta distribution, a class's variance would go with 1 + |c| |c - c'|.
         """
-        centroids = arrays.to_numpy(self.centroids)[:, 0]
+        centroids = arrays.to_numpy(self.centroids)[:, 0].astype(float)
         distances = np.abs(centroids)
         variances = (1.0 + distances * distances.sum()) / (1.0 + 2.0 * distances.prod())  # one, in the mean over all samples
         scales = np.sqrt(3.0 * variances) / math.pi
@@ -88,6 +96,12 @@ class Discriminant(Record, kind="discriminant"):
         # beyond its centroid a class has the wider class's tail: with a thinner one, it would lose to that class far out
         beyond = deviations * outward > 0
         return -2.0 * arrays.log_cosh(deviations / (own + (widest - own) * beyond) / 2.0) - spread
+
+
+def bent(cosine: Array, bend: float) -> Array:
+    """A cosine whose slope falls by the part `2 bend` from zero to one: among many classes a step away from a right angle says
+    more than one towards the centroid."""
+    return cosine * (1.0 - bend * abs(cosine)) if bend else cosine
 
 
 def _positive(matrix: np.ndarray, floor: float) -> np.ndarray:

@@ -18,7 +18,7 @@ from gramfold.wire.triangle import lower_size, pack_lower, unpack_lower
 # In the order in which safetensors lays tensors out; tensors of one dtype follow by name.
 _DTYPES = {
     "uint64": "U64", "int64": "I64", "float64": "F64", "float32": "F32", "uint32": "U32",
-    "int32": "I32", "float16": "F16", "uint8": "U8", "bool": "BOOL",
+    "int32": "I32", "float16": "F16", "int8": "I8", "uint8": "U8", "bool": "BOOL",
 }  # fmt: skip
 _LAYOUT = list(_DTYPES.values())
 
@@ -51,7 +51,7 @@ class Packet:
 
     def _shapes(self) -> "Shapes":
         return {
-            name: ((lower_size(len(array)),) if name in self.triangular else tuple(array.shape), _dtype_name(array))
+            name: ((lower_size(len(array)),) if name in self.triangular else tuple(array.shape), dtype_name(array))
             for name, array in self.arrays.items()
             if name not in self.known
         }
@@ -175,5 +175,6 @@ def _itemsize(dtype: str) -> int:
     return 1 if dtype == "BOOL" else int(dtype[1:]) // 8
 
 
-def _dtype_name(array: Array) -> str:
+def dtype_name(array: Array) -> str:
+    """The name of its numbers' type as safetensors has it."""
     return _DTYPES[str(array.dtype).removeprefix("torch.")]

@@ -11,16 +11,17 @@ from gramfold.methods.gradient.fedpcl import FedPCL
 from gramfold.methods.gradient.fedprox import FedProx
 from gramfold.methods.gradient.fedprox_ft import FedProxFT
 from gramfold.methods.gradient.fedselect import FedSelect
+from gramfold.methods.gradient.fedzo import FedZO
 from gramfold.methods.gradient.heart_pfl import HeartPFL
 from gramfold.methods.gradient.local_sgd import LocalSGD
 from gramfold.methods.gradient.pfedme import PFedMe
 
 GRADIENT: tuple[type[Gradient], ...] = (
-    LocalSGD, FedAvg, FedProx, FedAvgFT, FedProxFT, Ditto, FedALA, FedDBE, FedAS, FedPCL, FedSelect, PFedMe,
+    LocalSGD, FedAvg, FedProx, FedAvgFT, FedProxFT, Ditto, FedALA, FedDBE, FedAS, FedPCL, FedSelect, FedZO, PFedMe,
     HeartPFL,
 )  # fmt: skip
 
 __all__ = [
     "GRADIENT", "Ditto", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedPCL", "FedProx", "FedProxFT", "FedSelect",
-    "Gradient", "HeartPFL", "LocalSGD", "PFedMe",
+    "FedZO", "Gradient", "HeartPFL", "LocalSGD", "PFedMe",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from gramfold.numerics.arrays import Array
 from gramfold.solve.dual import ridge_with_leverages
 from gramfold.solve.leave_one_out import LIMIT, left_out_residuals
 from gramfold.solve.ridge import Factor, factorise
+from gramfold.wire.compact import full
 from gramfold.wire.record import Record
 
 
@@ -89,7 +90,7 @@ class OfSketch(Influence):
     can_weigh_up: ClassVar[bool] = False
 
     def __init__(self, sketch: Sketch, rows: Array) -> None:
-        self._leverages = ((rows @ sketch.matrix) ** 2).sum(1)
+        self._leverages = ((rows @ full(sketch.matrix)) ** 2).sum(1)
 
     @property
     def leverages(self) -> Array:

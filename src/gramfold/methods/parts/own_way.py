@@ -18,10 +18,17 @@ ALPHAS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
 WORTH = 4.0
 """How much more likely, as a logarithm, they must become before a client goes a way of its own at all: there are eight
 tries, and of some hundred samples the likelihood says little by less."""
+BEND, FEW_CLASSES = 0.5, 20
+"""How far the cosine is bent among many classes, and up to how many it is not: there the likelihood bends the evidence itself."""
+
+
+def bend(classes: int) -> float:
+    return BEND * max(1.0 - FEW_CLASSES / classes, 0.0)
 
 
 def evidence_of(discriminant: Discriminant, scores: Array) -> np.ndarray:
-    return np.stack([arrays.to_numpy(part) for part in discriminant.evidence(scores)])
+    parts = discriminant.evidence(scores, bend(len(discriminant.centroids)))
+    return np.stack([arrays.to_numpy(part) for part in parts])
 
 
 @dataclass(frozen=True)
@@ -80,4 +87,5 @@ class OwnWay:
         """Where the classes lie at this client, and the evidence there. Two classes have one axis, and keep the shared one."""
         if len(log_shares) == 2:
             return shared, evidence_of(shared, scores)
-        return own_discriminant(shared, arrays.to_numpy(scores), self.fit.codes, once, softmax(log_shares[None])[0])
+        shares = softmax(log_shares[None])[0]
+        return own_discriminant(shared, arrays.to_numpy(scores), self.fit.codes, once, shares, bend(len(shares)))

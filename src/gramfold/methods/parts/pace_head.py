@@ -11,11 +11,12 @@ from gramfold.errors import GramfoldError
 from gramfold.features import Map, MetricMap
 from gramfold.heads import Errors, Evidence, Head, Stream, softmax
 from gramfold.methods.parts.influence import Directions, Influence, OfDirections, OfFactor, OfSketch, Sketch
-from gramfold.methods.parts.own_way import Fit, OwnWay, evidence_of
+from gramfold.methods.parts.own_way import Fit, OwnWay, bend, evidence_of
 from gramfold.methods.parts.pace_regressor import Regression
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, root_weights, scaled, solve_pooled
 from gramfold.moments import Moments
+from gramfold.moments.rounding import of_targets
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve.class_prior import ClassPrior
@@ -23,6 +24,7 @@ from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.dual import mean_squared_length, ridge_with_left_out
 from gramfold.solve.leave_one_out import left_out_residuals, mean_leverage
 from gramfold.solve.ridge import Factor, LeastNorm, spanned
+from gramfold.wire.compact import Compact, full
 from gramfold.wire.record import Record
 
 GAMMA = 0.3
@@ -30,6 +32,8 @@ GAMMA = 0.3
 COSINE, COSINE_LEARNED = 1.5, 0.8
 """Where the prior sees the weight of the cosine, in units of the square root of the number of classes. Learned features bring
 samples closer to their class, all alike: the same angle is weaker evidence."""
+TYPICAL = 0.8
+"""What a bend takes from the slope at a typical cosine of 0.4."""
 PRIOR_SAMPLES = 20.0
 """How many samples the prior over the weights is worth."""
 REFINEMENT_WEIGHT = 6.0
@@ -71,6 +75,8 @@ class PaceHead:
     beta: float | None = None
     weights: tuple[float, float, float] | None = None
     regime: str = "sum"
+    precision: str = "float64"
+    """Of the weights and of the sketch, as clients are sent them."""
 
     def __post_init__(self) -> None:
         if self.regime not in REGIMES:
@@ -85,19 +91,27 @@ class PaceHead:
     def pool(self, total: Moments, seed: int, caution: float = 1.0) -> Pooled:
         """What clients are sent, from the sum of their moments. `caution`: with which the penalty is chosen."""
         beta, factor = solve_pooled(total, self.beta, caution)
-        weights = factor.solve(total.cross)
+        precision, weights = of_targets(self.precision), factor.solve(total.cross)
+        sent = Compact.of(weights, precision)
         discriminant = counts = spread = None
         leverage = mean_leverage(factor, beta, total.weight)
         if total.labels is not None:
             counts = total.counts
-            discriminant = Discriminant.from_moments(weights, total.cross, beta, counts, leverage)
+            discriminant = Discriminant.from_moments(weights, total.cross, beta, counts, leverage, precision == "float16")
         else:
             spread = _spread(total, weights, beta) / max(1.0 - leverage, 1e-3)
         source: Factor | Sketch = factor
         if self.regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
             signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH))
             source = Sketch(factor.solve_transposed(arrays.like(signs / math.sqrt(SKETCH), weights)))
-        return Pooled(weights, source, discriminant, counts, {"beta": beta}, spread)
+        chosen = {"beta": beta}
+        if isinstance(source, Sketch):
+            source = Sketch(Compact.of(source.matrix, precision))
+        if discriminant is not None and precision != "float64":
+            discriminant = discriminant.narrowed("float32")
+        if total.rounding:
+            chosen["rounding"] = total.rounding
+        return Pooled(sent, source, discriminant, counts, chosen, spread)
 
     def reply(self, upload: Moments | None, pooled: Pooled) -> Pooled:
         """What one client is sent where the server keeps its moments: of the sum's triangle, what its own samples touch. Who sent
@@ -105,7 +119,8 @@ class PaceHead:
         if self.regime != "moments" or not isinstance(pooled.leverage, Factor):
             return pooled
         if upload is None:
-            return replace(pooled, leverage=Sketch(arrays.zeros((len(pooled.weights), 1), pooled.weights)))
+            weights = full(pooled.weights)
+            return replace(pooled, leverage=Sketch(arrays.zeros((len(weights), 1), weights)))
         if upload.n < upload.dim:
             rows, _ = upload.factor()
             return replace(pooled, leverage=Directions(pooled.leverage.solve(rows.T)))
@@ -117,10 +132,10 @@ class PaceHead:
         if pooled.counts is None or pooled.discriminant is None:
             spread = None if pooled.spread is None else arrays.to_numpy(pooled.spread)
             errors = None if spread is None else Errors(np.zeros((0, len(spread))), spread)
-            return replace(space.head(pooled.weights, self.method), errors=errors)
+            return replace(space.head(full(pooled.weights), self.method), errors=errors)
         counts = arrays.to_numpy(pooled.counts)
         centre = _weights_prior(len(counts), space.map)[0]
-        return self._classifier(space, pooled.weights, pooled.discriminant, centre, _log_prior(counts), [], {})
+        return self._classifier(space, full(pooled.weights), pooled.discriminant, centre, _log_prior(counts), [], {})
 
     # --- the client ---
 
@@ -138,7 +153,8 @@ class PaceHead:
         `honest` says whose labels the features have not seen (None: all): only those judge."""
         train = counting(client)
         targets, roots = space.targets(train, rows), root_weights(train, rows)
-        scores = rows @ pooled.weights
+        shared = full(pooled.weights)
+        scores = rows @ shared
         influence = _influence(scaled(rows, roots), client, pooled.leverage)
         residuals = targets - scores
         if client.contributed:  # a sample is left out with all its weight w: its leverage is w h
@@ -152,7 +168,9 @@ class PaceHead:
         prior = ClassPrior.of(once @ arrays.to_numpy(targets), arrays.to_numpy(pooled.counts))
         shares, left_out_shares = prior.log_shares, prior.left_out(codes, once)
         judges = train.weights if honest is None else once * honest
-        fit = Fit(codes, left_out_shares, judges, self.weights)
+        # evidence is weighed beside the prior that is honest about a left-out sample; beside a surer one, as is right for class
+        # shares that stay what they are, evidence would have to shout it down, and be too sure of itself ever after
+        fit = Fit(codes, prior.left_out(codes, once, fresh=True), judges, self.weights)
         evidence = evidence_of(pooled.discriminant, scores)
         centre, precision = _weights_prior(len(shares), space.map)
         pair, _ = fit.weights(evidence, centre[:2], precision[:2])
@@ -162,7 +180,7 @@ class PaceHead:
         fit = replace(fit, refined=arrays.to_numpy(refined_fit))
         start = np.append(pair, centre[2] * once.sum() / (once.sum() + TINY))
         three, loss = fit.weights(evidence, start, precision)
-        weights, discriminant, alpha = pooled.weights, pooled.discriminant, 0.0
+        weights, discriminant, alpha = shared, pooled.discriminant, 0.0
         if self.weights is None and influence.can_weigh_up:
             own = OwnWay(fit, start, precision, influence, scaled(residuals, roots), targets, roots, client.contributed)
             alpha, move, scores = own.choose(pooled.discriminant, loss)
@@ -196,7 +214,7 @@ class PaceHead:
         return Head(
             [Stream(space.map, base)],
             space.labels,
-            evidence=Evidence(discriminant, float(weights[0]), float(weights[1])),
+            evidence=Evidence(discriminant, float(weights[0]), float(weights[1]), bend(len(prior))),
             refinement=refinement,
             offset=prior,
             probabilistic=True,
@@ -216,6 +234,7 @@ class PaceHead:
         honest: np.ndarray | None,
     ) -> Head:
         """Without classes: see `Regression`."""
+        shared = full(pooled.weights)
         weights = counting(client).weights
         # all samples choose; those whose labels the features have not seen say how far off it is: who chooses flatters itself
         found, left_out, move = regression.choose(influence, residuals, client.contributed, weights)
@@ -230,10 +249,10 @@ class PaceHead:
             "errors": Errors.of(error if honest is None else error[honest], spread),
         }
         if "gamma" not in found:
-            base = pooled.weights if move is None else pooled.weights + influence.change(move)
+            base = shared if move is None else shared + influence.change(move)
             return Head([Stream(space.map, base)], None, **parts)
         personal, offset = regression.refinement(found["gamma"])
-        streams = [Stream(space.map, pooled.weights), Stream(psi, personal)]
+        streams = [Stream(space.map, shared), Stream(psi, personal)]
         return Head(streams, None, offset=arrays.to_numpy(offset), **parts)
 
 
@@ -261,7 +280,8 @@ def _weights_prior(classes: int, map: Map | None = None) -> tuple[np.ndarray, np
     the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1). A step r in
     the probability of one of two classes is -r in the other's, and 4 r in the log-odds at even odds: 2 r on either side.
     """
-    cosine = (COSINE_LEARNED if isinstance(map, MetricMap) and map.follows_labels else COSINE) * math.sqrt(classes)
+    learned = isinstance(map, MetricMap) and map.follows_labels
+    cosine = (COSINE_LEARNED if learned else COSINE) * math.sqrt(classes) / (1.0 - TYPICAL * bend(classes))
     likelihood = 1.0 / max(classes - 1, 1)
     refinement = REFINEMENT_WEIGHT if classes > 2 else 2.0
     spread = np.array([cosine / 2, max(likelihood / 2, 0.3), REFINEMENT_WEIGHT])

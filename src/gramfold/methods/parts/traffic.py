@@ -1,4 +1,5 @@
-"""PACE's features where nobody names them: as many as the data, the server's memory and a client's bytes allow."""
+"""PACE's features where nobody names them, and what they travel in: as many as the data, the server's memory and a client's bytes
+allow."""
 
 import math
 import re
@@ -9,6 +10,7 @@ from gramfold.methods.parts.columns import COARSE, FINE
 from gramfold.methods.parts.learning import FEW as COMPARED
 from gramfold.methods.parts.learning import Plan
 from gramfold.methods.parts.pace_head import SKETCH
+from gramfold.moments.rounding import PRECISIONS, bytes_per_number, of_targets
 
 SCALE = 0.5
 """The frequencies' scale without a learned metric, for inputs of length sqrt(d)."""
@@ -19,6 +21,11 @@ MANY = 10_000
 PASSES, FEW = 2, 1000
 """Of a table's metric, which begins without any; with fewer samples none: they would be learned by heart."""
 LEAST, MOST = 512, 8192
+WORTH_LEARNING = 64
+"""Where a budget leaves fewer features than this beside the rounds in which their metric is learned, these are better spent on
+more of them."""
+HEADER, HEADER_PER_CLASS = 3000, 60
+"""Bytes of a message beside its numbers."""
 SUM_BYTES = 16 * 10**6
 """Up to so many bytes the whole triangle is sent."""
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -41,43 +48,80 @@ def default_regime(width: int) -> str:
     return "sum" if 4 * width * (width + 1) <= SUM_BYTES else "sketch"
 
 
-def default_features(task: Task, learn: bool | None, budget: int | None, memory: int, regime: str | None) -> str:
-    """[1, z, cos(...)]: a Fourier feature for every ten samples, within 512 and 8192, or in what may be a table for every three,
-    up to 2048; as long as four m x m matrices (the sum, its factor, and room to work) fit the memory, and a client's messages the
-    budget. In a learned metric (unless told) where inputs are few or samples are many."""
+def default_features(
+    task: Task, learn: bool | None, budget: int | None, memory: int, regime: str | None, precision: str | None = None
+) -> tuple[str, str]:
+    """[1, z, cos(...)], and the precision that its numbers travel in: a Fourier feature for every ten samples, within 512 and
+    8192, or in what may be a table for every three, up to 2048; as long as four m x m matrices (the sum, its factor, and room to
+    work) fit the memory. In a learned metric (unless told) where inputs are few or samples are many.
+
+    Who gives a budget gets the largest map whose messages fit it, from 10,000 samples on up to a feature for every two of them.
+    Numbers are rounded only as far as that makes room for more features.
+    """
     samples = task.samples if task.samples is not None else MANY
-    share, most = (3, 2048) if task.inputs <= COLUMNS else (10, MOST)
+    table = task.inputs <= COLUMNS
+    share, most = (3, 2048) if table else (10, MOST)
     wanted = 2 ** int(math.log2(min(max(samples / share, LEAST), most)))
+    if budget is not None and not table and samples >= MANY:
+        wanted = samples // 2
     if learn is None:
-        learn = task.inputs <= COLUMNS or samples >= MANY
-    passes = PASSES if task.inputs <= COLUMNS and samples >= FEW else 0
+        learn = table or samples >= MANY
+    passes = PASSES if table and samples >= FEW else 0
     for learned in (True, False) if learn else (False,):
-        dim = wanted
-        while dim >= 32:
-            width, plan = 1 + task.inputs + dim, Plan(dim, passes) if learned else None
-            if 32 * width**2 <= memory and (budget is None or messages(task, width, plan, regime) <= budget):
-                suffix = f":{SCALE:g}" if plan is None else f"@learned:{passes}" if passes else "@learned"
-                rows = "rows+" if learned and task.inputs > COMPARED else ""
-                return f"{rows}bias+linear+fourier:{dim}{suffix}"
-            dim = dim // 2 if budget is None else int(dim * 0.9)
-    if budget is not None and messages(task, 1 + task.inputs, None, regime) > budget:
-        least = messages(task, 1 + task.inputs, None, regime) / 1000
+        least = WORTH_LEARNING if learned and budget is not None and not table else 32
+        dim, digits = _largest(task, passes if learned else None, wanted, budget, memory, regime, precision)
+        if dim >= least:
+            suffix = f":{SCALE:g}" if not learned else f"@learned:{passes}" if passes else "@learned"
+            rows = "rows+" if learned and task.inputs > COMPARED else ""
+            return f"{rows}bias+linear+fourier:{dim}{suffix}", digits
+    digits = precision or ("float64" if budget is None else PRECISIONS[-1])
+    needed = messages(task, 1 + task.inputs, None, regime, digits)
+    if budget is not None and needed > budget:
         raise GramfoldError(
-            f"a budget of {budget / 1000:g} kB is too small: {task.inputs} inputs take {least:.1f} kB without any map"
+            f"a budget of {budget / 1000:g} kB is too small: {task.inputs} inputs take {needed / 1000:.1f} kB without any map"
         )
-    return "bias+linear"
+    return "bias+linear", digits
 
 
-def messages(task: Task, width: int, plan: Plan | None, regime: str | None) -> int:
+def _largest(
+    task: Task, passes: int | None, wanted: int, budget: int | None, memory: int, regime: str | None, precision: str | None
+) -> tuple[int, str]:
+    """The most Fourier features, up to those wanted, for which there is room, and what they travel in; learned where there are
+    passes, be it none."""
+    fitting = math.isqrt(memory // 32) - 1 - task.inputs
+    if budget is None:
+        while wanted > max(fitting, 31):
+            wanted //= 2
+        return wanted, precision or "float64"
+
+    def fits(dim: int, digits: str) -> bool:
+        plan = None if passes is None else Plan(dim, passes)
+        return messages(task, 1 + task.inputs + dim, plan, regime, digits) <= budget
+
+    most, digits = min(wanted, fitting), precision or PRECISIONS[-1]
+    for digits in (precision,) if precision is not None else PRECISIONS:
+        if fits(most, digits):
+            return most, digits
+    low, high = 0, max(most, 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle, digits) else (low, middle)
+    return low, digits
+
+
+def messages(task: Task, width: int, plan: Plan | None, regime: str | None, precision: str = "float64") -> int:
     """The bytes that a client with more samples than features sends and receives; with fewer it sends less."""
+    exact, few, many = precision == "float64", bytes_per_number(precision), bytes_per_number(of_targets(precision))
 
     def moments(dim: int, outputs: int) -> int:
-        return 8 * (dim * (dim + 1) // 2 + dim * outputs)
+        lengths = 0 if exact else 8 * (2 * dim + outputs)
+        return few * (dim * (dim + 1) // 2) + many * dim * outputs + lengths + HEADER + HEADER_PER_CLASS * outputs
 
     inputs, outputs = task.inputs, task.outputs
     triangle = (regime or default_regime(width)) != "sketch" or width < 2 * SKETCH
-    total = moments(width, outputs) + 8 * width * outputs + 8 * (width * (width + 1) // 2 if triangle else width * SKETCH)
-    total += 24 * outputs**2  # the discriminant
+    total = moments(width, outputs) + many * width * outputs + HEADER + HEADER_PER_CLASS * outputs
+    total += 8 * (width * (width + 1) // 2) if triangle else many * width * SKETCH
+    total += (16 if exact else 8) * outputs**2  # the discriminant
     if plan is None:
         return total
     columns = plan.inputs == "columns" or (plan.inputs is None and inputs <= COMPARED)
@@ -85,7 +129,8 @@ def messages(task: Task, width: int, plan: Plan | None, regime: str | None) -> i
     counted = 4 * inputs * (COARSE + 2 * FINE) if columns else 0
     linear = 1 + (2 if both else 1) * inputs + (plan.dim // 6 if both else 0)  # with the rows' pilot
     pilot = 1 + inputs + plan.dim // 2
-    axes = 8 * inputs * min(inputs, outputs if not plan.passes else inputs)
-    once = moments(pilot, outputs) + 8 * pilot * outputs + moments(inputs, 1) + axes
+    axes = (8 if exact else 4) * inputs * min(inputs, outputs if not plan.passes else inputs) + HEADER
+    pilots = 8 * inputs * min(inputs, outputs if not plan.passes else inputs)
+    once = moments(pilot, outputs) + 8 * pilot * outputs + moments(inputs, 1) + pilots + HEADER
     judged = moments(pilot, outputs) if columns and not plan.passes else 0
     return total + counted + moments(linear, outputs) + axes + judged + both * 8 * inputs * outputs + plan.passes * once
