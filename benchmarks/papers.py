@@ -170,11 +170,11 @@ def leaderboard() -> str:
         settings = content["options"]["settings"]
         devices = " and ".join(content["machine"]["devices"])
         parts.append(
-            f"`gramfold bench leaderboard` on {devices}, seeds {', '.join(map(str, content['seeds']))}; gradient methods: {settings['rounds']} rounds, "
-            f"parameters swept on validation data, {settings['sweep_rounds']} rounds for each value."
+            f"`gramfold bench leaderboard` on {devices}, over the seeds that all methods of a table were measured with; gradient methods: "
+            f"{settings['rounds']} rounds, parameters swept on validation data, {settings['sweep_rounds']} rounds for each value."
         )
         for table in content["tables"]:
-            parts += [f"### {table['title']}", ranked(table["rows"])]
+            parts += [f"### {table['title']}", ranked(table["rows"]), table["note"].partition(". ")[0] + "."]
     parts += on_cifar()
     images, layerwise = load("gradient_images"), load("convolution_cifar100_20_classes")["runs"]
     seen = {entry["cell"] for entry in images}

@@ -102,8 +102,12 @@ class Leaderboard(Bench):
 
     def _table(self, found: Found, options: Options, place: Place) -> Table:
         rows: list[list[Any]] = []
+        measured = [
+            {seed for seed in options.seeds if key(place, method, seed) in found} for method in place.methods(options)
+        ]  # fmt: skip
+        seeds = sorted(set(options.seeds).intersection(*filter(None, measured)))  # a rank is over the seeds that all have
         for method in place.methods(options):
-            of = partial(over_seeds, found, options.seeds, partial(key, place, method))
+            of = partial(over_seeds, found, seeds, partial(key, place, method))
             if (mean := of("mean_accuracy")) is None:
                 continue
             costs = [of(figure, scale=1.0) for figure in ("seconds", "uplink_bytes", "downlink_bytes")]
@@ -111,8 +115,8 @@ class Leaderboard(Bench):
             rows.append([method, mean, of("worst_decile_accuracy"), duration(seconds), size(up), size(down)])
         rows.sort(key=lambda row: -row[1]["mean"])
         note = (
-            f"Per cent, each client's final model on its own test split; bytes of a client. Nothing set; gradient methods: "
-            f"{options['rounds']} rounds, parameters swept on validation data."
+            f"Seeds {', '.join(map(str, seeds))}. Per cent, each client's final model on its own test split; bytes of a client. "
+            f"Nothing set; gradient methods: {options['rounds']} rounds, parameters swept on validation data."
         )
         return table(place.title, ["method", "mean", "worst 10 %", "time", "up / client", "down / client"], rows, note)
 

@@ -29,6 +29,7 @@ class FedZO(FedAvg):
     name: ClassVar[str] = "fedzo"
     summary: ClassVar[str] = "one shared model, trained by differences of the loss along drawn directions; no gradients"
     paper: ClassVar[str] = "Fang et al., IEEE TSP 2022, arXiv 2201.09531"
+    normalizes: ClassVar[bool] = False  # what a loss does to running statistics would depend on where it is looked at
     grids: ClassVar[Any] = {"lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1)}
 
     directions: int = 20
