@@ -232,7 +232,7 @@ class Result:
             made = cls(
                 method=run.method.name,
                 parameters=found.given,
-                rounds=found.history[-1]["round"] if found.history else run.method.rounds,  # learning may end early
+                rounds=found.history[-1]["round"] if found.history else run.method.rounds,
                 clients=ByName({client["name"]: ClientResult.from_dict(client) for client in found.clients}),
                 heads=ByName(heads),
                 global_head=shared,
