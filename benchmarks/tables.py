@@ -454,6 +454,14 @@ def privacy() -> str:
         f"in a sum of three clients of which no other has the class it would be read off too (error {attack['only_sample_in_a_sum_of_3']:.0e}): only noise hides it there. "
         f"And a sum of three clients with {attack['small_sum_of_3']['samples']} samples in all, fewer than the features, gives {attack['small_sum_of_3']['with_label']} of them back, though not whose they are.",
     ]
+    liar = load("liar")
+    lines = ["| the liar says | RMSE of the others | refused in |", "| --- | ---: | ---: |"]
+    lines += [f"| {row['lie']} | {row['rmse']:.2f} | {row['refused']} rounds |" for row in liar["rows"]]
+    parts += [
+        f"### A client that lies about its columns\n\nFriedman's first function in units from 0.01 to 100, {liar['clients']} clients, PACE with learned features; one of them lies in every round, as far as the "
+        "checks let it. `python -m benchmarks.liar`.",
+        "\n".join(lines),
+    ]
     lines = [
         "| clients | neighbours | seconds, client | seconds, server | sent by a client | received | plain upload, many samples | plain, 400 samples |",
         "| ---: |" + " ---: |" * 7,
