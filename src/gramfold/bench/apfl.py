@@ -127,7 +127,7 @@ class ApflBench(Bench):
             note = (
                 f"Per cent less than the rival after so many rounds; published: {published.APFL_SAVED}. {options['clients'][0]} "
                 f"clients, dirichlet:{options['alphas'][0]}, first seed, on {timed.get('device')}. A rival's cost is its first "
-                f"round and so many times a later one's, of {options['timed_rounds']} timed ones. Sweeps and evaluation do not count."
+                f"round and so many times a later one's, of {options['timed_rounds']} timed ones. Sweeps do not count."
             )
             yield table(f"{name} that APFL saves", ["against", *(f"{r} rounds" for r in after)], rows, note)
 
