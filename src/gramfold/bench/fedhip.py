@@ -116,8 +116,8 @@ class FedhipBench(Bench):
         return table(
             "What FedHiP saves", ["against", "computation %", "communication %"], rows,
             f"Per cent less seconds and bytes (both ways) than the rival; published: {claimed}. First seed, on "
-            f"{timed.get('device')}. A rival's cost is its first round and so many times a later one's, of {options['timed_rounds']} "
-            "timed ones. Sweeps do not count.",
+            f"{timed.get('device')}. A rival's cost is its first round and so many times a later one's, of "
+            f"{options['timed_rounds']} timed ones. Sweeps do not count.",
         )  # fmt: skip
 
     def plots(self, found: Found, options: Options) -> list[Plot]:
