@@ -106,4 +106,7 @@ def test_rows_have_a_length_where_columns_have_one_unit(rng):
     embedding, table = rng.standard_normal((300, 30)) + 0.3, rng.random((300, 6)) * np.logspace(-2, 2, 6)
     assert measured(embedding).alike
     assert not measured(table).alike
-    assert measured((table - table.mean(0)) / table.std(0)).alike
+    assert not measured(embedding + np.linspace(-3, 3, 30)).standardised
+    by_hand = measured((table - table.mean(0)) / table.std(0))
+    assert by_hand.alike
+    assert by_hand.standardised

@@ -7,7 +7,8 @@ however large its numbers, so that no client has more say than it has samples.
     server   centre = median, scale = that distance, in the units of a normal distribution
 
 Whoever has less than a quarter of all samples cannot move the quartiles far. Where they are one and the same number, as in
-columns that are nearly always zero, smaller shares on either side are looked for: the largest that differ.
+columns that are nearly always zero, smaller shares on either side are taken: the largest that differ. Both are narrowed down at a
+time, so that it takes two or three rounds, and rarely more.
 """
 
 from dataclasses import dataclass, replace
@@ -22,16 +23,17 @@ from gramfold.numerics import arrays
 from gramfold.uploads import NamedSums
 from gramfold.wire.record import Record
 
-COARSE, FINE = 1024, 258
-"""Bins in the first round, and in later ones; of these the first and the last are all that lies below and above."""
+COARSE, FINE = 1024, 514
+"""Bins in the first round, and for either share in later ones; of these the first and the last are all that lies below and
+above."""
 ENOUGH = 48
 """So many narrow bins between the two ends measure a column well enough."""
 TAILS = (0.25, 0.2, 0.15, 0.12, 0.1, 0.08, 0.06, 0.04, 0.03, 0.02, 0.01, 0.005, 0.001)
 """Shares of samples on either side: the quartiles', and those for columns that are nearly always the same."""
-NARROWEST, SMALLEST = 1e-6, 1e-30
+NARROWEST, SMALLEST = 2e-6, 1e-30
 """Ends as close as that, relative to the column's numbers or absolutely, are one number."""
-ROUNDS = 9
-"""Rounds of counting, at most: enough to narrow down the bins for both tails."""
+ROUNDS = 6
+"""Rounds of counting, at most."""
 COUNTS = "counts"
 
 
@@ -41,20 +43,18 @@ class Columns(Record, kind="columns"):
 
     inputs: int
     low: np.ndarray | None = None
-    """Where the narrow bins begin."""
+    """Where the narrow bins begin, those of the quartiles and those of the smaller share (2 x inputs)."""
     high: np.ndarray | None = None
     """Where they end."""
-    tail: np.ndarray | None = None
-    """The share of samples that lies on either side of what is looked for."""
-    instead: np.ndarray | None = None
-    """Where bins begin and end, and the share, if the quartiles turn out to be one number (3 x inputs)."""
+    smaller: np.ndarray | None = None
+    """The share of samples on either side that is taken where the quartiles are one number."""
     centre: np.ndarray | None = None
     """Once a column is measured; NaN before."""
     scale: np.ndarray | None = None
 
     @property
     def bins(self) -> int:
-        return COARSE if self.low is None else FINE
+        return COARSE if self.low is None else 2 * FINE
 
     @property
     def measured(self) -> bool:
@@ -70,6 +70,15 @@ class Columns(Record, kind="columns"):
         squares = self.centre**2 + self.scale**2
         return bool(squares.sum() ** 2 >= (1 + (self.inputs - 1) / 4) * (squares**2).sum())
 
+    @property
+    def standardised(self) -> bool:
+        """Whether most columns lie about zero and spread alike: somebody has made them so, as is done with tables."""
+        assert self.centre is not None
+        assert self.scale is not None
+        usual = float(np.median(self.scale))
+        alike = (self.scale >= usual / 2) & (self.scale <= 2 * usual)
+        return bool((alike & (abs(self.centre) <= self.scale / 2)).mean() > 0.5)
+
     # --- the client ---
 
     def count(self, train: Samples) -> NamedSums:
@@ -77,25 +86,28 @@ class Columns(Record, kind="columns"):
         counts = np.zeros((self.inputs, self.bins))
         for block in arrays.blocks(train.n, self.inputs):
             weights = None if train.weights is None else arrays.to_numpy(train.weights[block])
-            places = self._bins_of(arrays.to_numpy(arrays.float64(train.inputs[block])))
-            for column, inside in enumerate(places.T):
-                counts[column] += np.bincount(inside, weights, self.bins)
+            for places in self._bins_of(arrays.to_numpy(arrays.float64(train.inputs[block]))):
+                for column, inside in enumerate(places.T):
+                    counts[column] += np.bincount(inside, weights, self.bins)
         exact = train.weights is None and train.n < 2**24
         return NamedSums({COUNTS: counts.astype(np.float32) if exact else counts})
 
-    def _bins_of(self, rows: np.ndarray) -> np.ndarray:
+    def _bins_of(self, rows: np.ndarray) -> list[np.ndarray]:
         if self.low is None or self.high is None:
-            return _half_octaves(rows)
-        width = (self.high - self.low) / (FINE - 2)
-        with np.errstate(over="ignore"):  # far outside narrow bins
-            places = np.floor((rows - self.low) / np.where(width > 0, width, 1.0)) + 1
-        return np.asarray(places.clip(0, FINE - 1), np.int64)
+            return [_half_octaves(rows)]
+        places = []
+        for at, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
+            width = (high - low) / (FINE - 2)
+            with np.errstate(over="ignore"):  # far outside narrow bins
+                inside = np.floor((rows - low) / np.where(width > 0, width, 1.0)) + 1
+            places.append(at * FINE + np.asarray(inside.clip(0, FINE - 1), np.int64))
+        return places
 
     def check(self, upload: NamedSums) -> None:
         """Raise unless these are the counts of some samples."""
         upload.require_shapes({COUNTS: (self.inputs, self.bins)})
         counts = arrays.to_numpy(upload[COUNTS])
-        each = counts.sum(1)
+        each = counts.reshape(-1, COARSE if self.low is None else FINE).sum(1)
         if not (np.isfinite(counts).all() and counts.min() >= 0 and each.max() <= MOST_SAMPLES):
             raise GramfoldError("the counts of samples in its columns are not counts")
         if not (abs(each - each[0]) <= 1e-9 * each[0]).all():
@@ -108,27 +120,22 @@ class Columns(Record, kind="columns"):
         counts = arrays.to_numpy(total[COUNTS])
         if not counts[0].sum() > 0:
             raise GramfoldError("no samples to measure the columns by")
-        if self.low is None or self.high is None or self.tail is None or self.instead is None:
+        if self.low is None or self.high is None or self.smaller is None:
             return self._narrowed(counts)
-        known = replace(self, centre=_copy_or_nan(self.centre, self.inputs), scale=_copy_or_nan(self.scale, self.inputs))
-        low, high, tail = self.low.copy(), self.high.copy(), self.tail.copy()
-        assert known.centre is not None
-        assert known.scale is not None
-        for column in np.flatnonzero(np.isnan(known.centre)):
-            edges, share = np.linspace(low[column], high[column], FINE - 1), tail[column]
-            first, last = _ends(counts[column], share)
-            if last - first >= ENOUGH:
-                at = [_quantile(counts[column], edges, below) for below in (share, 0.5, 1 - share)]
-                known.centre[column], known.scale[column] = at[1], (at[2] - at[0]) / (-2 * ndtri(share))
-                continue
-            low[column], high[column] = edges[max(first - 1, 0)], edges[min(last, FINE - 2)]
-            if high[column] - low[column] > max(NARROWEST * max(abs(low[column]), abs(high[column])), SMALLEST):
-                continue
-            if share == TAILS[0]:
-                low[column], high[column], tail[column] = self.instead[:, column]
-            else:  # the same for all but the rarest samples
-                known.centre[column], known.scale[column] = (low[column] + high[column]) / 2, 1.0
-        return replace(known, low=low, high=high, tail=tail)
+        low, high = self.low.copy(), self.high.copy()
+        centre, scale = _copy_or_nan(self.centre, self.inputs), _copy_or_nan(self.scale, self.inputs)
+        for column in np.flatnonzero(np.isnan(centre)):
+            looks = [
+                _Look.at(counts[column, at * FINE : (at + 1) * FINE], low[at, column], high[at, column], share)
+                for at, share in enumerate((TAILS[0], self.smaller[column]))
+            ]
+            low[:, column], high[:, column] = [look.low for look in looks], [look.high for look in looks]
+            best = looks[1] if looks[0].one_number else looks[0]
+            if best.scale is not None:
+                centre[column], scale[column] = best.centre, best.scale
+            elif best.one_number:  # the same for all but the rarest samples
+                centre[column], scale[column] = (best.low + best.high) / 2, 1.0
+        return replace(self, low=low, high=high, centre=centre, scale=scale)
 
     def _narrowed(self, counts: np.ndarray) -> "Columns":
         """After the first counts."""
@@ -136,10 +143,32 @@ class Columns(Record, kind="columns"):
         ends = np.array([[_ends(column, tail) for column in counts] for tail in TAILS])  # tails x inputs x 2
         apart = ends[1:, :, 0] != ends[1:, :, 1]
         smaller = np.where(apart.any(0), apart.argmax(0), len(TAILS) - 2) + 1
-        outer = ends[smaller, np.arange(self.inputs)]
-        instead = np.stack([edges[outer[:, 0]], edges[outer[:, 1] + 1], np.array(TAILS)[smaller]])
-        tail = np.full(self.inputs, TAILS[0])
-        return replace(self, low=edges[ends[0, :, 0]], high=edges[ends[0, :, 1] + 1], tail=tail, instead=instead)
+        both = np.stack([ends[0], ends[smaller, np.arange(self.inputs)]])  # shares x inputs x 2
+        return replace(self, low=edges[both[:, :, 0]], high=edges[both[:, :, 1] + 1], smaller=np.array(TAILS)[smaller])
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What a column's bins say of one share: where narrower bins lie, and, once they are narrow enough, centre and scale."""
+
+    low: float
+    high: float
+    centre: float = 0.0
+    scale: float | None = None
+
+    @classmethod
+    def at(cls, counts: np.ndarray, low: float, high: float, share: float) -> "_Look":
+        edges = np.linspace(low, high, FINE - 1)
+        first, last = _ends(counts, share)
+        if last - first >= ENOUGH:
+            below, middle, above = (_quantile(counts, edges, part) for part in (share, 0.5, 1 - share))
+            return cls(low, high, middle, (above - below) / float(-2 * ndtri(share)))
+        return cls(float(edges[max(first - 1, 0)]), float(edges[min(last, FINE - 2)]))
+
+    @property
+    def one_number(self) -> bool:
+        """Whether there is nothing between the two ends."""
+        return self.scale is None and self.high - self.low <= max(NARROWEST * max(abs(self.low), abs(self.high)), SMALLEST)
 
 
 def _half_octaves(rows: np.ndarray) -> np.ndarray:

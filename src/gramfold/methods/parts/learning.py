@@ -64,8 +64,8 @@ SPREADS = {"rows": (0.1,), "columns": (0.1, 0.4, 1.6)}
 TRIAL = 0.25
 """That of rows of one length without a metric."""
 CLEARLY = 0.7
-"""Rows of one length must be off by less than this part of what columns are. Rows cannot be wild, which squared errors reward
-more than the heads do that come of them; and where it matters, in embeddings of some length or other, they are off by half."""
+"""Of columns that somebody has standardised, rows of one length must be off by less than this part of what columns are. Rows
+cannot be wild, which squared errors reward more than the heads do that come of them."""
 MANY = 5000
 """Samples from which on rows of one length are better in a linear head's metric than without any."""
 FEW = 256
@@ -292,7 +292,8 @@ def _after_pilot(total: Moments, learning: Learning) -> "Learning | Map":
     pilot, squares = learning.pilot, float(total.squares.sum())
     sizes = [block.map.dim for block in pilot.blocks]
     best, score = metrics.best_block(total.lower_gram, total.cross, squares, total.weight, pilot.plain.dim, sizes)
-    if learning.rows is not None and learning.rows.score < CLEARLY * score:
+    part = CLEARLY if learning.columns is not None and learning.columns.standardised else 1.0
+    if learning.rows is not None and learning.rows.score < part * score:
         return learning.rows.map
     learning = replace(learning, spread=pilot.blocks[best].map.description["map"]["scale"] ** 2, rows=None)
     if not learning.passes:

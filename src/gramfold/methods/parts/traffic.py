@@ -126,7 +126,7 @@ def messages(task: Task, width: int, plan: Plan | None, regime: str | None, prec
         return total
     columns = plan.inputs == "columns" or (plan.inputs is None and inputs <= COMPARED)
     both = columns and plan.inputs is None
-    counted = 4 * inputs * (COARSE + 2 * FINE) if columns else 0
+    counted = 4 * inputs * (COARSE + 4 * FINE) if columns else 0
     linear = 1 + (2 if both else 1) * inputs + (plan.dim // 6 if both else 0)  # with the rows' pilot
     pilot = 1 + inputs + plan.dim // 2
     axes = (8 if exact else 4) * inputs * min(inputs, outputs if not plan.passes else inputs) + HEADER
