@@ -40,7 +40,9 @@ def test_figures_are_those_of_the_heads_on_each_clients_test_split(method, feder
     assert result.weighted_accuracy == pytest.approx(np.average(accuracies, weights=sizes))
     assert result.worst_decile_accuracy == pytest.approx(min(accuracies))
     assert result.global_accuracy == (pytest.approx(sum(shared) / sum(sizes)) if shared else None)
-    assert (result.method, result.rounds) == (method.name, method.settled(federation.task).rounds)
+    most = method.settled(federation.task).rounds
+    assert result.method == method.name
+    assert result.rounds == most or (0 < result.rounds < most and isinstance(method, gf.PACE)), "learning may end early"
     assert result.parameters == method.parameters()
 
 
