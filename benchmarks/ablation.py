@@ -100,7 +100,7 @@ def ablate(data: Dataset, groups: list[str], size: int, device: str) -> list[dic
             bytes_ = (result.uplink_bytes + result.downlink_bytes) / len(result.clients)
             rows.append({"group": group, "name": name, "size": size, "clients": clients, "alpha": alpha, "pace": accuracy,
                          "estimate": estimate, "calibration_error": error, "shared": result.global_accuracy,
-                         "rounds": method.rounds, "bytes": bytes_, "rounding": result.chosen.get("rounding", 0.0)})  # fmt: skip
+                         "rounds": result.rounds, "bytes": bytes_, "rounding": result.chosen.get("rounding", 0.0)})  # fmt: skip
             print(json.dumps(rows[-1]), flush=True)
 
     def run(method: gf.PACE) -> gf.Result:

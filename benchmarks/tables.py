@@ -68,8 +68,8 @@ def accuracy() -> str:
         "## PACE against APFL",
         "CIFAR-100 as frozen DINOv2-small features. Mean over clients of the final model's accuracy on the client's own test "
         "images, Dirichlet alpha as given, three seeds. APFL's gamma and lambda were picked per cell *on the test data*; PACE "
-        "had nothing set but the feature map, which is the same for both. `python -m benchmarks.pace FILE.npz`. Made before the class "
-        "prior's strength was told by the counts (100 clients, 1.0, linear: 0.1 less since); with [learned features](learned.md) there is more.",
+        "had nothing set but the feature map, which is the same for both. `python -m benchmarks.pace FILE.npz`. The second table was made "
+        "before the evidence was bent and the class prior's strength told by the counts, the first after; with [learned features](learned.md) there is more.",
     ]
     for name in dict.fromkeys(row["map"] for row in rows):
         chosen = [row for row in rows if row["map"] == name]
@@ -667,9 +667,7 @@ def ablation() -> str:
             continue
         rows = load(f"ablation_{group}")
         alphas = list(dict.fromkeys(row["alpha"] for row in rows))
-        more = ["shared model"] + (
-            ["MB per client", "rounding"] if group == "precision" else ["rounds"] if group == "features" else []
-        )
+        more = ["shared model", *(["MB per client", "rounding"] if group == "precision" else [])]
         lines = [
             f"{title} {rows[0]['size']:,} Fourier features.", "",
             "| | " + " | ".join(f"{alpha}: test | LOO estimate | ECE" for alpha in alphas) + f" | {' | '.join(more)} |",
@@ -681,8 +679,6 @@ def ablation() -> str:
             texts.append(f"{100 * mine[0]['shared']:.1f}")
             if group == "precision":
                 texts += [f"{mine[0]['bytes'] / 1e6:.1f}", f"{mine[0]['rounding']:.1g}"]
-            elif group == "features":
-                texts.append(str(mine[0]["rounds"]))
             lines.append(f"| {name} | {' | '.join(texts)} |")
         pages.append("\n".join(lines))
     return "\n\n".join(pages) + "\n"
