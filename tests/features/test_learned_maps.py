@@ -110,3 +110,8 @@ def test_tails_are_logarithms_beyond_two_standard_deviations_and_maps_of_before_
     np.testing.assert_allclose(map.comparable(z)[:, 0], [-4.0, -1.0, 0.0, 2.0, 3.0])
     before = {key: value for key, value in map.description.items() if key not in ("tails", "reach")}
     np.testing.assert_array_equal(MetricMap(before, map.arrays).comparable(z), z)
+
+
+def test_numbers_beyond_floats_are_no_columns():
+    with pytest.raises(gf.GramfoldError, match="cannot read feature map"):
+        features.FeatureMap.from_description({"kind": "standardize", "centre": [10**400], "scale": [1.0]})

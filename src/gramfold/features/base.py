@@ -68,7 +68,7 @@ class FeatureMap(ABC):
             raise GramfoldError(f"unknown feature map {description.get('kind')!r}; known: {', '.join(sorted(FeatureMap.kinds))}")
         try:
             return kind.from_fields(fields)
-        except (TypeError, KeyError, ValueError) as error:
+        except (OverflowError, TypeError, KeyError, ValueError) as error:
             raise GramfoldError(f"cannot read feature map {description.get('kind')!r}: {error}") from None
 
 
