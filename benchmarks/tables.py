@@ -296,7 +296,7 @@ def _pretrained() -> str:
         f"clients on their own, and level with FedAvg that is fine-tuned at the end. HDA, on the one seed that was measured, makes {ahead(aligned, seen(plain))}: its gradient is {100 * size:.1f} % of cross-entropy's at the published "
         f"weight. PACE on the frozen features of the same network, one round and no training, is {-sum(seen(plain)[seed] - pace[seed] for seed in pace) / len(pace):+.1f} points from it. "
         "In these runs, then, fine-tuning the small layers in many rounds added no more to the pretrained network than a closed form did in one. "
-        "FedAvg-FT and Local chose the smallest learning rate that was offered, so a smaller one might be better for them. Cells ran fourteen at a time, so that seconds are no more than an order."
+        "FedAvg-FT, FedProx-FT and Local chose the smallest learning rate that was offered, so a smaller one might be better for them. Cells ran fourteen at a time, so that seconds are no more than an order."
     )
 
 

@@ -110,3 +110,22 @@ def test_rows_have_a_length_where_columns_have_one_unit(rng):
     by_hand = measured((table - table.mean(0)) / table.std(0))
     assert by_hand.alike
     assert by_hand.standardised
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"inputs": 3, "low": np.zeros((2, 3))},
+        {"inputs": 3, "low": np.zeros((2, 2)), "high": np.ones((2, 3)), "smaller": np.ones(3)},
+        {"inputs": 3, "low": np.full((2, 3), np.nan), "high": np.ones((2, 3)), "smaller": np.ones(3)},
+    ],
+    ids=["half of it", "another shape", "not a number"],
+)
+def test_a_server_cannot_ask_for_bins_that_are_none(asked):
+    with pytest.raises(gf.GramfoldError, match="need"):
+        Columns(**asked)
+
+
+def test_a_server_cannot_make_a_client_count_columns_that_it_has_not(rng):
+    with pytest.raises(gf.GramfoldError, match="the samples have 3"):
+        Columns(10**9).count(Samples(rng.standard_normal((5, 3)), np.zeros(5)))

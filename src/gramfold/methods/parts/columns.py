@@ -52,6 +52,15 @@ class Columns(Record, kind="columns"):
     """Once a column is measured; NaN before."""
     scale: np.ndarray | None = None
 
+    def __post_init__(self) -> None:
+        shapes = {"low": (2, self.inputs), "high": (2, self.inputs), "smaller": (self.inputs,)}
+        for name, shape in shapes.items():
+            part = getattr(self, name)
+            if (part is None) != (self.low is None) or (
+                part is not None and (part.shape != shape or not np.isfinite(part).all())
+            ):
+                raise GramfoldError(f"bins of {self.inputs} columns need {name} of shape {shape}")
+
     @property
     def bins(self) -> int:
         return COARSE if self.low is None else 2 * FINE
@@ -83,6 +92,8 @@ class Columns(Record, kind="columns"):
 
     def count(self, train: Samples) -> NamedSums:
         """The samples in each bin of each column."""
+        if self.inputs != train.inputs.shape[1]:
+            raise GramfoldError(f"asked for the counts of {self.inputs} columns, the samples have {train.inputs.shape[1]}")
         counts = np.zeros((self.inputs, self.bins))
         for block in arrays.blocks(train.n, self.inputs):
             weights = None if train.weights is None else arrays.to_numpy(train.weights[block])
