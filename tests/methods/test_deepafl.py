@@ -9,6 +9,7 @@ import gramfold as gf
 from gramfold.methods.deepafl import DeepAFL
 from gramfold.wire import Packet
 from messages import delivered
+from strategies import relative
 
 SMALL = {"features": "gelu:20", "depth": 2, "beta": 0.5}
 
@@ -24,10 +25,6 @@ def cut(parts: int) -> gf.Federation:
     X, y = blobs()
     owner = np.random.default_rng(parts).integers(0, parts, len(y))
     return gf.Federation.from_clients({str(k): (X[owner == k], y[owner == k]) for k in range(parts)}, test=0.0, labels=range(4))
-
-
-def relative(a: np.ndarray, b: np.ndarray) -> float:
-    return float(np.abs(a - b).max() / np.abs(b).max())
 
 
 def centralised(X: np.ndarray, y: np.ndarray, federation: gf.Federation) -> tuple[list[np.ndarray], np.ndarray]:

@@ -15,6 +15,7 @@ from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.leave_one_out import leverages
 from gramfold.solve.ridge import factorise
 from gramfold.solve.softmax import most_likely
+from strategies import relative
 
 FIXED = (10.0, 0.05, 4.0)
 
@@ -29,10 +30,6 @@ def blobs(n: int, classes: int = 5, dim: int = 8, seed: int = 0) -> tuple[np.nda
 
 def skewed(clients: int = 6, n: int = 360, **kwargs) -> gf.Federation:
     return gf.Federation.split(*blobs(n, **kwargs), clients=clients, partition="dirichlet:0.5", seed=1)
-
-
-def relative(a: np.ndarray, b: np.ndarray) -> float:
-    return float(np.abs(a - b).max() / np.abs(b).max())
 
 
 @pytest.mark.parametrize("features", [None, "bias+linear", "bias+linear+fourier:300"])
@@ -150,6 +147,24 @@ def test_small_clients_with_everybodys_classes_do_not_believe_their_counts():
     federation = gf.Federation.split(X, y, clients=60, partition="quantity:0.5", seed=0, small="drop", min_size=4)
     result = gf.run(PACE(features="bias+linear"), federation)
     assert result.mean_accuracy > gf.run(gf.AFL(), federation).mean_accuracy - 0.003
+
+
+@pytest.mark.parametrize("absent", [0, 1, 3])
+def test_the_discriminant_does_not_depend_on_the_order_of_a_sum(absent):
+    """Its axes are eigenvectors, whose signs, and with classes nobody has whose directions, rounding would choose."""
+    rng = np.random.default_rng(absent)
+    classes, penalty = 6, 3.0
+    for _ in range(20):
+        codes = rng.integers(absent, classes, 400)
+        F = rng.standard_normal((400, 12)) + 2 * rng.standard_normal((classes, 12))[codes]
+        Y = np.eye(classes)[codes]
+        found = []
+        for order in (np.arange(400), rng.permutation(400)):
+            S, M = F[order].T @ F[order], F[order].T @ Y[order]
+            W = np.linalg.solve(S + penalty * np.eye(12), M)
+            found.append(Discriminant.from_moments(W, M, penalty, Y.sum(0), leverage=0.03))
+        assert relative(found[1].axes, found[0].axes) < 1e-9
+        assert relative(found[1].centroids, found[0].centroids) < 1e-9
 
 
 def test_the_discriminants_moments_are_those_of_the_scores():

@@ -58,7 +58,9 @@ class Discriminant(Record, kind="discriminant"):
         values, vectors = scipy.linalg.eigh(_positive(within, floor))
         whiten = vectors / np.sqrt(values)
         _, turned = scipy.linalg.eigh(whiten.T @ between @ whiten)
-        axes = whiten @ turned[:, ::-1][:, : max(classes - 1, 1)]
+        # centroids around their mean span one direction less than classes that anybody has; any other is as good as the next
+        directions = max(int((counts > 0).sum()) - 1, min(classes - 1, 2), 1)
+        axes = _settled(whiten @ turned[:, ::-1][:, :directions])
         return cls(mean, axes, around @ axes)
 
     def narrowed(self, precision: str) -> "Discriminant":
@@ -108,3 +110,12 @@ def _positive(matrix: np.ndarray, floor: float) -> np.ndarray:
     """The nearest matrix with no eigenvalue below the floor: mean leverages may leave a covariance slightly indefinite."""
     values, vectors = scipy.linalg.eigh(matrix)
     return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
+
+
+def _settled(axes: np.ndarray) -> np.ndarray:
+    """The same axes, turned to lie as near as they can to fixed cosines. No evidence depends on how they are turned, but an
+    eigenvector's sign, and its direction where two values are close, are an accident of rounding: engines would differ in it."""
+    classes, directions = axes.shape
+    cosines = np.cos(np.pi * np.outer(np.arange(classes) + 0.5, np.arange(1, directions + 1)) / classes)
+    turn, _ = scipy.linalg.polar(axes.T @ cosines)
+    return np.asarray(axes @ turn)
