@@ -206,7 +206,7 @@ class Federation:
         return cls(made, task, description)
 
 
-def _check_fraction(test: float) -> None:
+def _check_fraction(test: Any) -> None:
     if not isinstance(test, Real):
         raise GramfoldError(f"test= is the part held out, such as 0.25, got {type(test).__name__}; give samples as {WITH_TEST}")
     if not 0 <= test < 1:
