@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from numbers import Real
 from typing import Any, overload
 
 import numpy as np
@@ -207,7 +206,7 @@ class Federation:
 
 
 def _check_fraction(test: Any) -> None:
-    if not isinstance(test, Real):
+    if not isinstance(test, int | float | np.number):
         raise GramfoldError(f"test= is the part held out, such as 0.25, got {type(test).__name__}; give samples as {WITH_TEST}")
     if not 0 <= test < 1:
         raise GramfoldError(f"the test part must lie in [0, 1), got {test}")
