@@ -44,6 +44,7 @@ MISTAKES = {
     "one label less": (lambda r: cut(X, Y[1:]), r"`labels` has shape \(399,\)"),
     "one class": (lambda r: cut(X, Y * 0), "at least two"),
     "too many clients": (lambda r: cut(X, Y, clients=300), "ask for fewer clients"),
+    "samples for test=": (lambda r: gf.Federation.from_clients([(X, Y)], test={"0": (X, Y)}), r"such as 0.25, got dict"),
     "no such partition": (lambda r: cut(X, Y, partition="moon"), "unknown partition 'moon'; use dirichlet:ALPHA"),
     "no such method": (lambda r: gf.run("pase", cut(X, Y)), "unknown method 'pase'"),
     "a class for a method": (lambda r: gf.run(gf.PACE, cut(X, Y)), r"an instance such as gf.PACE\(\)"),
