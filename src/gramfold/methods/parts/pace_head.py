@@ -40,6 +40,8 @@ REFINEMENT_WEIGHT = 6.0
 """Where the prior sees the weight of the refinement, which explains probabilities (steps of at most one) in logits."""
 TINY = 50.0
 """Samples at which that is halved: the refinement of a client with few samples is mostly noise."""
+NEVER = 1e-6
+"""The spread of a weight that stays where the prior sees it."""
 SKETCH = 128
 """Rows of the sketch from which leverages are estimated, to a relative sqrt(2 / rows)."""
 REGIMES = ("sum", "moments", "sketch")
@@ -292,12 +294,19 @@ def _weights_prior(classes: int, map: Map | None = None) -> tuple[np.ndarray, np
     A cosine in C - 1 dimensions has a spread of 1/sqrt(C): its weight goes with sqrt(C). In one dimension it is only a sign, and
     the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1). A step r in
     the probability of one of two classes is -r in the other's, and 4 r in the log-odds at even odds: 2 r on either side.
+
+    Two classes have no angle, and the first weight is that of scores taken for probabilities. In a table they are: its features
+    follow any curve. Elsewhere they are not, and never count.
     """
     learned = isinstance(map, MetricMap) and map.follows_labels
     cosine = (COSINE_LEARNED if learned else COSINE) * math.sqrt(classes) / (1.0 - TYPICAL * bend(classes))
     likelihood = 1.0 / max(classes - 1, 1)
     refinement = REFINEMENT_WEIGHT if classes > 2 else 2.0
     spread = np.array([cosine / 2, max(likelihood / 2, 0.3), REFINEMENT_WEIGHT])
+    if classes == 2:
+        probabilities = isinstance(map, MetricMap) and map.columns is not None
+        spread[0] = 0.5 if probabilities else NEVER
+        return np.array([1.0, 0.0, refinement] if probabilities else [0.0, 1.0, refinement]), PRIOR_SAMPLES / spread**2
     return np.array([(1.0 - likelihood) * cosine, likelihood, refinement]), PRIOR_SAMPLES / spread**2
 
 
