@@ -79,7 +79,9 @@ def _as_probabilities(graph: Graph, scores: str, mean: np.ndarray) -> str:
     low, high = min(share, 4 * UNLIKELY) / 4, 1.0 - min(1.0 - share, 4 * UNLIKELY) / 4
     likely = graph.plus(graph.matmul(scores, contrast), 0.5)
     within = graph.add("Max", graph.add("Min", likely, graph.constant(high)), graph.constant(low))
-    odds = graph.add("Log", graph.times(graph.add("Div", within, graph.plus(graph.times(within, -1.0), 1.0)), (1 - share) / share))
+    odds = graph.add(
+        "Log", graph.times(graph.add("Div", within, graph.plus(graph.times(within, -1.0), 1.0)), (1 - share) / share)
+    )
     beyond = graph.times(graph.add("Sub", likely, within), BEYOND)
     return graph.matmul(graph.add("Add", odds, beyond), contrast.T)
 

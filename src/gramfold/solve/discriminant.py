@@ -16,7 +16,7 @@ from gramfold.numerics.arrays import Array
 from gramfold.wire.record import Record
 
 UNLIKELY, BEYOND = 0.02, 4.0
-"""As a probability a score is taken at its word down to so much, or to a quarter of a rare class's share; and what it says beyond,
+"""As a probability a score is taken at its word down to so much, or a quarter of a rare class's share; and what it says beyond,
 as a logarithm for every unit."""
 
 

@@ -13,6 +13,7 @@ from gramfold.heads import Errors, Evidence, Head, Stream, softmax
 from gramfold.methods.parts.influence import Directions, Influence, OfDirections, OfFactor, OfSketch, Sketch
 from gramfold.methods.parts.own_way import Fit, OwnWay, bend, evidence_of
 from gramfold.methods.parts.pace_regressor import Regression
+from gramfold.methods.parts.refining import IN_TABLES, mean_of, refine
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, root_weights, scaled, solve_pooled
 from gramfold.moments import Moments
@@ -21,14 +22,11 @@ from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve.class_prior import ClassPrior
 from gramfold.solve.discriminant import Discriminant
-from gramfold.solve.dual import mean_squared_length, ridge_with_left_out
 from gramfold.solve.leave_one_out import left_out_residuals, mean_leverage
 from gramfold.solve.ridge import Factor, LeastNorm, spanned
 from gramfold.wire.compact import Compact, full
 from gramfold.wire.record import Record
 
-GAMMA = 0.3
-"""Refinement penalty in units of the kernel's mean diagonal; the result is flat from 0.1 to 3."""
 COSINE, COSINE_LEARNED = 1.5, 0.8
 """Where the prior sees the weight of the cosine, in units of the square root of the number of classes. Learned features bring
 samples closer to their class, all alike: the same angle is weaker evidence."""
@@ -189,13 +187,15 @@ class PaceHead:
         fit = Fit(codes, prior.left_out(codes, once, fresh=True), judges, self.weights)
         evidence = evidence_of(pooled.discriminant, scores)
         centre, precision = _weights_prior(len(shares), space.map)
-        pair, _ = fit.weights(evidence, centre[:2], precision[:2])
+        pair, plain_loss = fit.weights(evidence, centre[:2], precision[:2])
         unexplained = arrays.to_numpy(targets) - softmax(np.tensordot(pair, evidence, 1) + shares)
-        penalty = GAMMA * mean_squared_length(refined, roots)
-        refinement, refined_fit = ridge_with_left_out(refined, scaled(arrays.like(unexplained, refined), roots), penalty, roots)
-        fit = replace(fit, refined=arrays.to_numpy(refined_fit))
         start = np.append(pair, centre[2] * once.sum() / (once.sum() + TINY))
-        three, loss = fit.weights(evidence, start, precision)
+        given = evidence, start, precision, refined, scaled(arrays.like(unexplained, refined), roots), roots
+        if self.weights is None and _is_table(space.map):
+            made = mean_of([refine(fit, *given, penalty) for penalty in IN_TABLES], pair, plain_loss)
+        else:
+            made = refine(fit, *given)
+        refinement, fit, three, loss = made.ridge, made.fit, made.weights, made.loss
         weights, discriminant, alpha = shared, pooled.discriminant, 0.0
         if self.weights is None and influence.can_weigh_up:
             own = OwnWay(fit, start, precision, influence, scaled(residuals, roots), targets, roots, client.contributed)
@@ -288,6 +288,10 @@ def _log_prior(counts: np.ndarray) -> np.ndarray:
     return np.log(counts + 1.0 / len(counts))
 
 
+def _is_table(map: Map | None) -> bool:
+    return isinstance(map, MetricMap) and map.columns is not None
+
+
 def _weights_prior(classes: int, map: Map | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Centre and precision of the weights' prior.
 
@@ -304,9 +308,8 @@ def _weights_prior(classes: int, map: Map | None = None) -> tuple[np.ndarray, np
     refinement = REFINEMENT_WEIGHT if classes > 2 else 2.0
     spread = np.array([cosine / 2, max(likelihood / 2, 0.3), REFINEMENT_WEIGHT])
     if classes == 2:
-        probabilities = isinstance(map, MetricMap) and map.columns is not None
-        spread[0] = 0.5 if probabilities else NEVER
-        return np.array([1.0, 0.0, refinement] if probabilities else [0.0, 1.0, refinement]), PRIOR_SAMPLES / spread**2
+        spread[0] = 0.5 if _is_table(map) else NEVER
+        return np.array([1.0, 0.0, refinement] if _is_table(map) else [0.0, 1.0, refinement]), PRIOR_SAMPLES / spread**2
     return np.array([(1.0 - likelihood) * cosine, likelihood, refinement]), PRIOR_SAMPLES / spread**2
 
 
