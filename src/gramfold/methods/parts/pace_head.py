@@ -289,7 +289,8 @@ def _log_prior(counts: np.ndarray) -> np.ndarray:
 
 
 def _is_table(map: Map | None) -> bool:
-    return isinstance(map, MetricMap) and map.columns is not None
+    """Whether the features are those of a table, and have been learned: then they follow any curve."""
+    return isinstance(map, MetricMap) and map.columns is not None and map.follows_labels
 
 
 def _weights_prior(classes: int, map: Map | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -299,8 +300,8 @@ def _weights_prior(classes: int, map: Map | None = None) -> tuple[np.ndarray, np
     the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1). A step r in
     the probability of one of two classes is -r in the other's, and 4 r in the log-odds at even odds: 2 r on either side.
 
-    Two classes have no angle, and the first weight is that of scores taken for probabilities. In a table they are: its features
-    follow any curve. Elsewhere they are not, and never count.
+    Two classes have no angle, and the first weight is that of scores taken for probabilities. In a table they are, unless it is
+    too small for its features to be learned. Elsewhere they are not, and never count.
     """
     learned = isinstance(map, MetricMap) and map.follows_labels
     cosine = (COSINE_LEARNED if learned else COSINE) * math.sqrt(classes) / (1.0 - TYPICAL * bend(classes))

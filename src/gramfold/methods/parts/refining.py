@@ -55,5 +55,5 @@ def mean_of(ways: Sequence[Refined], plain: np.ndarray, loss: float) -> Refined:
     weights = shares[0] * np.append(plain, 0.0) + sum(share * way.weights for share, way in zip(shares[1:], ways, strict=True))
     each = shares[1:] * [way.weights[-1] for way in ways] / (weights[-1] or 1.0)
     ridge = sum((float(part) * way.ridge for part, way in zip(each, ways, strict=True)), 0.0)
-    left_out = sum((part * way.fit.refined for part, way in zip(each, ways, strict=True)), 0.0)
+    left_out = np.tensordot(each, np.stack([way.fit.refined for way in ways if way.fit.refined is not None]), 1)
     return Refined(ridge, replace(ways[0].fit, refined=left_out), weights, float(losses[shares.argmax()]))
