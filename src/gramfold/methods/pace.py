@@ -171,7 +171,9 @@ class PACE(Analytic):
         if not broadcast.own_parts:
             return self._head.personalize(client, space, broadcast.refinement, pooled, rows, honest)
         less = own_part.without(client, space.map)
-        return own_part.put_back(self._head.personalize(less, space, broadcast.refinement, pooled, rows, honest), client)
+        return own_part.put_back(
+            self._head.personalize(less, space, broadcast.refinement, pooled, rows, honest), client, space.map
+        )
 
     def global_head(self, broadcast: Streams) -> Head:
         return self._head.shared(broadcast.space, solved(broadcast.pooled))

@@ -14,8 +14,9 @@ from dataclasses import replace
 import numpy as np
 
 from gramfold.features import Map, MetricMap
+from gramfold.features.metric import CENTRE, PLAIN, REACHES, SCALE, TAILS
 from gramfold.federation import Samples
-from gramfold.heads import Head
+from gramfold.heads import Head, Stream
 from gramfold.methods.parts.pace_regressor import Regression
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import counting, root_weights, scaled
@@ -36,11 +37,19 @@ def applies(map: Map) -> bool:
     return isinstance(map, MetricMap) and map.columns is not None and map.follows_labels
 
 
+def along(map: MetricMap) -> MetricMap:
+    """[1, z] of a map's columns, which go no farther than its tails begin: far out a site has few samples, or none, and its own
+    slopes are not to be trusted there."""
+    ends = dict.fromkeys((TAILS, REACHES), map.description[TAILS])
+    columns = {name: map.arrays[name] for name in (CENTRE, SCALE)}
+    return MetricMap({PLAIN: map.plain.description, "blocks": [], **ends}, columns)
+
+
 def learn(client: ClientData, train: Samples, pilot: MetricMap, weights: Array) -> None:
     """Remember what these samples say about the client's own part, given the weights of the pilot's head."""
     rows = pilot(train.inputs)
     left = arrays.float64(arrays.like(train.targets, rows)) - rows @ arrays.like(weights, rows)
-    plain, roots = rows[:, : pilot.plain.dim], root_weights(train, rows)
+    plain, roots = along(pilot)(train.inputs), root_weights(train, rows)
     client.memory[OWN] = fitted(plain, left, roots)
 
 
@@ -54,8 +63,8 @@ def fitted(plain: Array, left: Array, roots: Array | None) -> Array:
     mean = (once * left).sum(0) / n
     noise = (once * (left - mean) ** 2).sum(0) / (n - 1) / n
     own[0] = mean * (1 - noise / (mean**2 + noise * 1e-9 + 1e-300)).clip(0.0, 1.0)  # shrunk as Stein's estimator is
-    along = Regression(scaled(plain[:, 1:], roots), left, left * 0, roots)
-    kernel = Kernel.of(along.rows, roots)
+    straight = Regression(scaled(plain[:, 1:], roots), left, left * 0, roots)
+    kernel = Kernel.of(straight.rows, roots)
     # left out, a sample is off its offset by a little more
     least, chosen = float((once * (left - own[0]) ** 2).sum()) * (1 + 2 / n) * np.exp(-2 * WORTH / n), None
     for gamma in (float(each) for each in GAMMAS * kernel.mean_diagonal):
@@ -63,7 +72,7 @@ def fitted(plain: Array, left: Array, roots: Array | None) -> Array:
         if error < least * (1 - 1e-9):
             least, chosen = error, gamma
     if chosen is not None:
-        own[1:], own[0] = along.refinement(chosen)
+        own[1:], own[0] = straight.refinement(chosen)
     return own
 
 
@@ -72,7 +81,7 @@ def without(client: ClientData, map: Map, beside: bool = False) -> ClientData:
     train = counting(client)
     targets, own = train.targets, client.memory.get(OWN)
     if own is not None and isinstance(map, MetricMap):
-        plain = map.plain(map.comparable(train.inputs))
+        plain = along(map)(train.inputs)
         less = arrays.float64(arrays.like(targets, plain)) - plain @ arrays.like(own, plain)
     else:
         less = targets
@@ -81,11 +90,9 @@ def without(client: ClientData, map: Map, beside: bool = False) -> ClientData:
     )
 
 
-def put_back(head: Head, client: ClientData) -> Head:
+def put_back(head: Head, client: ClientData, map: Map) -> Head:
     """A head for the targets less the own part, made one for the targets."""
-    own, first = client.memory.get(OWN), head.streams[0]
-    if own is None:
+    own = client.memory.get(OWN)
+    if own is None or not isinstance(map, MetricMap):
         return head
-    weights = arrays.copy(first.weights)
-    weights[: len(own)] += arrays.like(own, weights)
-    return replace(head, streams=[replace(first, weights=weights), *head.streams[1:]])
+    return replace(head, streams=[*head.streams, Stream(along(map), own)])
