@@ -82,7 +82,9 @@ def test_fedacnnl(gramfold):
     pytest.importorskip("torch", reason="networks need PyTorch")
     code, out, _ = gramfold("bench", "fedacnnl", "--quick", "--seeds", "1", "--json")
     assert code == 0
-    shared, personal, saved = json.loads(out)["tables"]
+    whole, shared, personal, saved = json.loads(out)["tables"]
+    assert "1,348 training and 449 test images" in whole["note"]
+    assert "200 training and 100 test images" in shared["note"]
     accuracy = {name: cell["mean"] for name, cell in shared["rows"]}
     assert accuracy["fedacnnl conv:4:3+relu+max:2+dense:8+relu"] > 60
     assert {"fedacnnl convex", "fedavg", "fedzo"} < set(accuracy)
