@@ -195,7 +195,8 @@ def leaderboard() -> str:
 def main() -> None:
     page = ROOT / "docs" / "papers.md"
     before, rest = page.read_text().split(BEGIN)
-    tables = "\n\n".join(filter(None, [paper("apfl"), rivals(), traffic(), paper("fedhip"), paper("heart-pfl")]))
+    made = [paper("apfl"), rivals(), traffic(), paper("fedhip"), paper("fedacnnl"), paper("heart-pfl")]
+    tables = "\n\n".join(filter(None, made))
     page.write_text(f"{before}{BEGIN}\n{tables}\n{END}{rest.split(END)[1]}")
     (ROOT / "docs" / "leaderboard.md").write_text(leaderboard())
 

@@ -45,7 +45,10 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         table, groups = self._table(X)
         encoded: dict[str | None, np.ndarray] = dict(zip(self.encoder_.columns, self.encoder_(table).T, strict=True))
-        return type(X)(encoded if groups is None else {**encoded, self.group_column: groups})
+        made = type(X)(encoded if groups is None else {**encoded, self.group_column: groups})
+        if hasattr(X, "index"):  # pandas: rows keep their names
+            made.index = X.index
+        return made
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         check_is_fitted(self)

@@ -82,7 +82,9 @@ def test_fedacnnl(gramfold):
     pytest.importorskip("torch", reason="networks need PyTorch")
     code, out, _ = gramfold("bench", "fedacnnl", "--quick", "--seeds", "1", "--json")
     assert code == 0
-    shared, personal, saved = json.loads(out)["tables"]
+    whole, shared, personal, saved = json.loads(out)["tables"]
+    assert "1,348 training and 449 test images" in whole["note"]
+    assert "200 training and 100 test images" in shared["note"]
     accuracy = {name: cell["mean"] for name, cell in shared["rows"]}
     assert accuracy["fedacnnl conv:4:3+relu+max:2+dense:8+relu"] > 60
     assert {"fedacnnl convex", "fedavg", "fedzo"} < set(accuracy)
@@ -99,6 +101,7 @@ def test_mistakes_are_one_line(gramfold):
         (["apfl", "--set", "rounds"], "error: cannot read --set 'rounds'"),
         (["apfl", "--quick", "--data", "a.npz"], "error: no such data file: a.npz"),
         (["apfl", "--data", "a.npz", "--data", "b.npz"], "error: --data is given twice"),
+        (["leaderboard", "--quick", "--only", "moon"], "error: no cell's key is like moon; there are "),
     ):
         code, _, err = gramfold("bench", *arguments)
         assert (code, err.count("\n")) == (2, 1)

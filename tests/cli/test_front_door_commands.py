@@ -44,6 +44,39 @@ def test_extract_then_run_is_run_in_one_go(gramfold, colours, tmp_path):
     assert head.origin == load_npz(tmp_path / "f.npz").origin
 
 
+def test_a_table_of_prices(gramfold, tmp_path):
+    lines = [f"{i},{'ab'[i % 2]},{i / 4}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["size,town,price", *lines]))
+    usual = ["--data", "t.csv", "--label-column", "price", "--client-column", "town", "--methods", "pace", "--out", "here"]
+    assert "(--regression)" in gramfold("run", *usual)[2]
+    code, out, err = gramfold("run", *usual, "--regression", "--heads", "heads")
+    assert (code, "RMSE" in out) == (0, True), err
+    code, out, err = gramfold("predict", "heads/pace/a.safetensors", "t.csv")
+    assert (code, out, err) == (0, "predictions.csv: 40 samples\n", ""), "nothing is said of an extraction where there is none"
+    assert all(abs(float(row["value"]) - i / 4) < 1 for i, row in enumerate(rows_of(tmp_path / "predictions.csv")))
+    code, out, _ = gramfold("extract", "t.csv", "--label-column", "price", "--regression", "--out", "t.npz")
+    assert out.startswith("t.npz: 40 samples of 3 numbers, 1 targets, from table")
+    assert load_npz(tmp_path / "t.npz", regression=True).targets[5].tolist() == [1.25]
+
+
+def test_predict_says_what_is_wrong(gramfold, federation, tmp_path):
+    gf.run("afl", federation).heads["1"].save(tmp_path / "head.safetensors")
+    np.savez(tmp_path / "none.npz", features=np.zeros((0, 8)))
+    wrong = {
+        ("head.safetensors", "nowhere"): "no such data: nowhere",
+        ("head.safetensors", "none.npz"): "none.npz holds no samples",
+        ("none.npz", "none.npz"): "none.npz: not a gramfold message, or a damaged file: it is cut off",
+    }
+    for given, words in wrong.items():
+        assert gramfold("predict", *given) == (2, "", f"error: {words}\n")
+
+
+def test_help_says_what_arguments_are(gramfold):
+    code, out, _ = gramfold("predict", "--help")
+    assert code == 0
+    assert "A head's file" in out
+
+
 def test_a_card_lies_beside_every_head(gramfold, colours, tmp_path):
     write_photos(tmp_path / "photos", 60, clients=("north", "south"))
     gramfold("run", "--data", "photos", "--backbone", colours, "--methods", "pace,afl", "--heads", "heads")
@@ -155,7 +188,8 @@ def test_importing_gramfold_imports_none_of_it():
 import sys, gramfold
 print([name for name in sys.modules if name.startswith(("gramfold.backbones", "gramfold.sources", "gramfold.extraction"))])
 import gramfold.cli.main
-heavy = {"PIL", "onnx", "onnxruntime", "transformers", "torch", "pyarrow", "pandas", "starlette", "uvicorn", "sklearn"}
+heavy = {"PIL", "onnx", "onnxruntime", "transformers", "torch", "pyarrow", "pandas", "starlette", "uvicorn", "sklearn",
+         "scipy.stats", "scipy.optimize"}
 print(sorted(heavy & set(sys.modules)))
 fresh = [name for name in sys.modules if name.startswith(("gramfold.export", "gramfold.serving"))]
 print(fresh)

@@ -212,6 +212,15 @@ assert "gramfold" not in sys.modules
     assert np.abs(again.numpy() - head.scores(samples)).max() < 1e-9
 
 
+def test_two_classes_are_traced_too(blobs, tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X, y = blobs
+    head = gf.run(gf.PACE(learn=False), Federation.split(X, y < 2, clients=4, seed=1)).heads["1"]
+    write_torch(head, tmp_path / "head.pt2")
+    shares = torch.export.load(tmp_path / "head.pt2").module()(torch.tensor(X.astype(np.float32)))
+    assert np.abs(shares.numpy() - head.predict_proba(X.astype(np.float32))).max() < 1e-12
+
+
 # --- scikit-learn ---
 
 

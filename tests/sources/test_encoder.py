@@ -37,6 +37,7 @@ def test_folded_statistics_are_those_of_all_rows(rows):
         assert found.deviations == pytest.approx(wanted.deviations, rel=1e-9, abs=1e-3)  # of numbers up to 1e12
 
 
+@pytest.mark.filterwarnings("ignore:column .* holds words")
 @given(ROWS, st.randoms(use_true_random=False))
 def test_the_order_of_clients_does_not_matter(rows, random):
     shuffled = parts(rows)

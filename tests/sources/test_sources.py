@@ -1,8 +1,11 @@
 """Data as people have it: folders, tables, frames, Hugging Face data sets."""
 
+from datetime import date
+
 import numpy as np
 import pytest
 
+import gramfold as gf
 from gramfold import GramfoldError
 from gramfold.backbones import open_backbone
 from gramfold.extraction import load_data
@@ -152,6 +155,64 @@ def test_a_table_that_is_wrong(text, columns, words, tmp_path):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(GramfoldError, match=words):
         load_data(tmp_path / "t.csv", open_backbone(f"python:{write_function(tmp_path)}:letters"), columns=columns)
+
+
+PRICES = "size,town,price\n" + "".join(f"{i},{'ab'[i % 2]},{i / 4}\n" for i in range(8))
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "words"),
+    [
+        (PRICES, Columns("price"), r"found fractions or NaN .*use regression=True \(--regression\)"),
+        (PRICES, Columns("price", "price"), "a column is named twice"),
+        (PRICES, Columns("price", only=("size", "price"), regression=True), "column 'price' holds the labels"),
+        (PRICES, Columns("town", regression=True), "column 'town' holds more than numbers"),
+        (PRICES + "9,a,\n", Columns("price", regression=True), "targets that are NaN or infinite, first at sample 8"),
+        ("size,town,price\n1,é,2\n", Columns("price"), "is not UTF-8 text; save it as CSV in UTF-8"),
+    ],
+)
+def test_a_table_of_numbers_that_is_wrong(text, columns, words, tmp_path):
+    (tmp_path / "t.csv").write_bytes(text.encode("latin-1"))
+    with pytest.raises(GramfoldError, match=words):
+        load_data(tmp_path / "t.csv", columns=columns)
+
+
+def test_continuous_labels(tmp_path):
+    (tmp_path / "t.csv").write_text(PRICES)
+    dataset = load_data(tmp_path / "t.csv", columns=Columns("price", "town", regression=True))
+    assert dataset.labels is None
+    assert dataset.targets.tolist() == [[i / 4] for i in range(8)]
+    result = gf.run("pace", Federation.from_dataset(dataset))
+    assert result.mean_rmse < 0.5
+
+
+@pytest.mark.parametrize(("between", "name"), [(";", "t.csv"), ("\t", "t.csv"), ("\t", "t.tsv")])
+def test_other_separators(between, name, tmp_path):
+    """Semicolons go with decimal commas: 1,5 is a number and a half."""
+    text = PRICES.replace(",", between)
+    (tmp_path / name).write_text(text.replace(".", ",") if between == ";" else text)
+    (tmp_path / "usual.csv").write_text(PRICES)
+    columns = Columns("price", "town", regression=True)
+    here, usual = (load_data(tmp_path / found, columns=columns) for found in (name, "usual.csv"))
+    assert here.inputs.tolist() == usual.inputs.tolist()
+    assert here.targets.tolist() == usual.targets.tolist()
+
+
+def test_dates_are_numbers_in_every_form(tmp_path):
+    days = np.array(["2024-02-28", "2024-02-29", "2024-03-03", "2024-03-04"])
+    forms = {
+        "words": days.tolist(), "times": [f"{day} 00:00" for day in days], "dates": [date.fromisoformat(day) for day in days],
+        "array": days.astype("datetime64[ns]"), "days": days.astype("datetime64[D]").astype(int),
+    }  # fmt: skip
+    dataset = load_data({**forms, "label": list("abab")})
+    assert np.ptp(dataset.inputs, axis=1).max() < 1e-12
+    assert dataset.inputs.shape == (4, 5)
+    assert load_data({"day": [None, *days[:3]], "label": list("abab")}).inputs[0].tolist() == [0.0, 1.0]
+
+
+def test_a_column_of_names_is_said_to_be_of_no_use():
+    with pytest.warns(UserWarning, match="column 'name' holds words of which none occurs twice, and is not used"):
+        load_data({"name": list("pqrs"), "age": [1, 2, 3, 4], "label": list("abab")})
 
 
 def test_a_backbone_takes_what_it_takes(tmp_path):

@@ -1,12 +1,15 @@
 """What commands share that take raw data: their options, and the way from a path to numbers."""
 
+import functools
+import inspect
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from rich.console import Console
@@ -22,7 +25,7 @@ Backbone = Annotated[
     str | None,
     typer.Option(
         help="What makes numbers of images or texts: dinov2s, minilm, efficientnet-lite0, hf:NAME_OR_FOLDER, "
-        "onnx:FILE[#TENSOR], python:MODULE:FUNCTION.",
+        "onnx:FILE or onnx:FILE#TENSOR, python:MODULE:FUNCTION.",
         show_default=False,
     ),
 ]
@@ -31,36 +34,69 @@ CacheFolder = Annotated[
     Path | None, typer.Option(help="Where features are kept; by default GRAMFOLD_CACHE, or the user's cache.", show_default=False)
 ]
 Unreadable = Annotated[str, typer.Option(help=f"Images that cannot be read: {FAIL}, or {SKIP} them with a warning.")]
-LabelColumn = Annotated[str | None, typer.Option(help="A table's column of labels.", show_default=False)]
-ClientColumn = Annotated[str | None, typer.Option(help="A table's column that says whose each row is.", show_default=False)]
 PathColumn = Annotated[str | None, typer.Option(help="A table's column of image files.", show_default=False)]
 TextColumn_ = Annotated[str | None, typer.Option("--text-column", help="A table's column of texts.", show_default=False)]
-SplitColumn = Annotated[str | None, typer.Option(help="A table's column that says train or test.", show_default=False)]
-OnlyColumns = Annotated[
-    str | None,
-    typer.Option("--columns", help="The columns of numbers and categories to use, separated by commas.", show_default=False),
-]
 
 
-def columns_from(
-    label: str | None, client: str | None, path: str | None, text: str | None, split: str | None, only: str | None
-) -> Columns:
-    return Columns(label, client, path, text, split, tuple(name.strip() for name in (only or "").split(",") if name.strip()))
+@dataclass(frozen=True)
+class Reading:
+    """How labelled data becomes numbers: the options of every command that reads some."""
+
+    backbone: Backbone = None
+    pooling: Pooling = None
+    device: Annotated[str, typer.Option(help="cpu, or a torch device such as cuda.")] = "cpu"
+    regression: Annotated[
+        bool, typer.Option("--regression", help="Labels are continuous values, not classes: predict numbers.")
+    ] = False
+    cache: CacheFolder = None
+    unreadable: Unreadable = FAIL
+    label_column: Annotated[str | None, typer.Option(help="A table's column of labels.", show_default=False)] = None
+    client_column: Annotated[
+        str | None, typer.Option(help="A table's column that says whose each row is.", show_default=False)
+    ] = None
+    path_column: PathColumn = None
+    text_column: TextColumn_ = None
+    split_column: Annotated[str | None, typer.Option(help="A table's column that says train or test.", show_default=False)] = None
+    columns: Annotated[
+        str | None, typer.Option(help="The columns of numbers and categories to use, separated by commas.", show_default=False)
+    ] = None
+
+    def load(self, data: str) -> Dataset:
+        """The data set at a path, or an embedded one; raw samples go through the backbone, or a table's encoder."""
+        if self.backbone is None and not is_raw(data):
+            return load_dataset(data, self.regression)
+        if self.backbone is None:
+            return load_data(data, columns=self._columns())
+        from gramfold.backbones import open_backbone
+
+        opened = open_backbone(self.backbone, self.pooling, self.device)
+        options: dict[str, Any] = {"cache": self.cache or default_cache(), "unreadable": self.unreadable}
+        with show_extraction(opened.kind) as progress:
+            return load_data(data, opened, columns=self._columns(), progress=progress, **options)
+
+    def _columns(self) -> Columns:
+        only = tuple(name.strip() for name in (self.columns or "").split(",") if name.strip())
+        named = (self.label_column, self.client_column, self.path_column, self.text_column, self.split_column)
+        return Columns(*named, only, self.regression)
 
 
-def load_named(
-    data: str, backbone: str | None, pooling: str | None, device: str, columns: Columns, cache: Path | None, unreadable: str
-) -> Dataset:
-    """The data set at a path, or an embedded one; raw samples go through the backbone, or a table's encoder."""
-    if backbone is None and not is_raw(data):
-        return load_dataset(data)
-    if backbone is None:
-        return load_data(data, columns=columns)
-    from gramfold.backbones import open_backbone
+def reads_data(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameter `reading` is on the command line the options of `Reading`."""
+    hints = get_type_hints(Reading, include_extras=True)
+    ours = [
+        inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=hints[option.name])
+        for option in fields(Reading)
+    ]
+    others = [part for part in inspect.signature(command).parameters.values() if part.name != "reading"]
 
-    opened = open_backbone(backbone, pooling, device)
-    with show_extraction(opened.kind) as progress:
-        return load_data(data, opened, columns=columns, cache=cache or default_cache(), unreadable=unreadable, progress=progress)
+    @functools.wraps(command)
+    def call(**given: Any) -> None:
+        command(reading=Reading(**{part.name: given.pop(part.name) for part in ours}), **given)
+
+    parameters = [part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in others] + ours
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {part.name: part.annotation for part in parameters}
+    return call
 
 
 @contextmanager
@@ -89,5 +125,7 @@ def show_extraction(what: str) -> Iterator[Progress]:
                 yield show
         else:
             yield note
+    if not seen[2]:
+        return  # nothing was to be extracted
     spent = duration(time.perf_counter() - begun)
     console.print(f"{seen[0]} {what}, {seen[1]} computed in {spent}: {rate()}", markup=False, highlight=False, soft_wrap=True)

@@ -5,25 +5,16 @@ from typing import Annotated
 
 import typer
 
-from gramfold.cli import data as shared
+from gramfold.cli.data import Reading, reads_data
 from gramfold.errors import GramfoldError
-from gramfold.extraction import FAIL, save_features
+from gramfold.extraction import save_features
 
 
+@reads_data
 def extract(
     data: Annotated[str, typer.Argument(help="A folder of images, a CSV or Parquet table, or an .npz file with images.")],
-    backbone: shared.Backbone = None,
+    reading: Reading,
     out: Annotated[Path, typer.Option(help="The .npz file to write.")] = Path("features.npz"),
-    pooling: shared.Pooling = None,
-    device: Annotated[str, typer.Option(help="cpu, or a torch device such as cuda.")] = "cpu",
-    cache: shared.CacheFolder = None,
-    unreadable: shared.Unreadable = FAIL,
-    label_column: shared.LabelColumn = None,
-    client_column: shared.ClientColumn = None,
-    path_column: shared.PathColumn = None,
-    text_column: shared.TextColumn_ = None,
-    split_column: shared.SplitColumn = None,
-    only: shared.OnlyColumns = None,
 ) -> None:
     """Send labelled images, texts or a table through a backbone once; `gramfold run --data` reads what comes out.
 
@@ -31,10 +22,10 @@ def extract(
     """
     if out.suffix != ".npz":
         raise GramfoldError(f"{out} must end in .npz")
-    columns = shared.columns_from(label_column, client_column, path_column, text_column, split_column, only)
-    dataset = shared.load_named(data, backbone, pooling, device, columns, cache, unreadable)
+    dataset = reading.load(data)
     if dataset.origin is None:
         raise GramfoldError(f"{data} holds features already")
     save_features(out, dataset)
     rows, width = dataset.inputs.shape
-    typer.echo(f"{out}: {rows} samples of {width} numbers, {dataset.outputs} classes, from {dataset.origin}")
+    what = "classes" if dataset.labels is not None else "targets"
+    typer.echo(f"{out}: {rows} samples of {width} numbers, {dataset.outputs} {what}, from {dataset.origin}")

@@ -72,6 +72,8 @@ def main() -> None:
             code = 2
         else:
             code = _print_error(text)
+    except MemoryError as error:
+        code = _print_error(f"out of memory ({error or 'no more than that is known'}); use fewer features, or more memory")
     except (typer.Abort, KeyboardInterrupt):
         code = STOPPED
     if code == STOPPED:  # typer may also return it

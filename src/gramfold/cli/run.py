@@ -12,14 +12,13 @@ import typer
 from rich.console import Console
 
 from gramfold import wire
-from gramfold.cli import data as shared
+from gramfold.cli.data import Reading, reads_data
 from gramfold.cli.progress import show_progress
 from gramfold.comparison import Comparison
 from gramfold.engines import ENGINES, Result, open_engine
 from gramfold.engines.folder import REPORT, RESULT, page, seeds_page, write_page
 from gramfold.engines.saved import make_folder
 from gramfold.errors import GramfoldError
-from gramfold.extraction import FAIL
 from gramfold.federation import Dataset, Federation
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
 from gramfold.methods.protocol import INSTEAD
@@ -31,7 +30,9 @@ OUTPUTS = (RESULT, REPORT, *TABLES)
 GROUPS = {"all": (*ANALYTIC, *ON_IMAGES), "gradient": GRADIENT}
 
 
+@reads_data
 def run(
+    reading: Reading,
     data: Annotated[
         str,
         typer.Option(
@@ -39,8 +40,6 @@ def run(
             "CSV or Parquet table."
         ),
     ] = "digits",
-    backbone: shared.Backbone = None,
-    pooling: shared.Pooling = None,
     clients: Annotated[int, typer.Option(help="How many clients to partition the data into.")] = 20,
     partition: Annotated[
         str | None,
@@ -69,7 +68,6 @@ def run(
     min_size: Annotated[int, typer.Option(help="Minimum samples per client; a partition with fewer is redrawn.", min=1)] = 2,
     drop_small: Annotated[bool, typer.Option("--drop-small", help="Drop clients below the minimum size.")] = False,
     engine: Annotated[str, typer.Option(help=f"Where to run: {', '.join(ENGINES)}.")] = "inprocess",
-    device: Annotated[str, typer.Option(help="cpu, or a torch device such as cuda.")] = "cpu",
     heads: Annotated[Path | None, typer.Option(help="Also save every client's head here, as METHOD/CLIENT.safetensors.")] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder for checkpoints of long runs; the same command resumes a stopped run.")
@@ -81,14 +79,6 @@ def run(
     dp_eps: Annotated[float | None, typer.Option(help="Add noise: differential privacy with this eps for every sample.")] = None,
     dp_delta: Annotated[float, typer.Option(help="The delta of --dp-eps.")] = 1e-5,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
-    cache: shared.CacheFolder = None,
-    unreadable: shared.Unreadable = FAIL,
-    label_column: shared.LabelColumn = None,
-    client_column: shared.ClientColumn = None,
-    path_column: shared.PathColumn = None,
-    text_column: shared.TextColumn_ = None,
-    split_column: shared.SplitColumn = None,
-    only: shared.OnlyColumns = None,
 ) -> None:
     """Run methods over one data set partitioned into clients, and compare them.
 
@@ -99,8 +89,7 @@ def run(
     _check_outputs(out, OUTPUTS)
     if heads is not None:
         _check_outputs(heads, [method.name for method in chosen])
-    columns = shared.columns_from(label_column, client_column, path_column, text_column, split_column, only)
-    dataset = shared.load_named(data, backbone, pooling, device, columns, cache, unreadable)
+    dataset, device = reading.load(data), reading.device
     chosen = _compatible(chosen, dataset, is_group=methods in GROUPS)
     cut = {"min_size": min_size, "small": "drop" if drop_small else "error"}
     pages, console = [], Console() if sys.stdout.isatty() else Console(width=150)

@@ -158,20 +158,32 @@ def pixels(x: "Tensor") -> "Tensor":
 
 def _rows(step: Step, x: "Tensor", out: "Tensor | None" = None) -> "Tensor":
     """The patches of a layer's input (n x H x W x channels), (n positions) x numbers: a constant one, then channel by channel."""
-    n, size = x.shape[0], step.size
-    views = x.movedim(-1, 1)[:, None, None] if step.kind == "dense" else x.unfold(1, size, 1).unfold(2, size, 1)
-    rows = x.new_empty((n * step.positions, step.patch)) if out is None else out
+    rows = x.new_empty((x.shape[0] * step.positions, step.patch)) if out is None else out
     rows[:, 0] = 1.0
-    patches = rows[:, 1:]
-    patches.view(n, *views.shape[1:]).copy_(views)
-    if step.contrast:
-        patches -= patches.mean(1, keepdim=True)
-        patches /= (patches.square().mean(1, keepdim=True) + CONTRAST_FLOOR).sqrt()
+    channels, places = x.shape[3], (step.patch - 1) // x.shape[3]
+    patches = _patches_by_place(step, x).reshape(len(rows), places, channels)
+    rows[:, 1:].view(len(rows), channels, places).copy_(patches.transpose(1, 2))
     return rows
 
 
+def _patches_by_place(step: Step, x: "Tensor") -> "Tensor":
+    """The same without the constant and place by place, which is how they lie in memory: ten times as quick."""
+    size = step.size
+    views = x.unfold(1, size, 1).unfold(2, size, 1).permute(0, 1, 2, 4, 5, 3) if step.kind == "conv" else x
+    patches = views.reshape(x.shape[0] * step.positions, step.patch - 1)
+    if step.contrast:
+        patches = patches - patches.mean(1, keepdim=True)
+        patches /= (patches.square().mean(1, keepdim=True) + CONTRAST_FLOOR).sqrt()
+    return patches
+
+
 def _solved(step: Step, x: "Tensor", weights: "Tensor") -> "Tensor":
-    return (_rows(step, x) @ weights).reshape(x.shape[0], *step.output)
+    """A layer's output; its weights are channel by channel."""
+    import torch
+
+    channels, filters = x.shape[3], weights.shape[1]
+    by_place = weights[1:].reshape(channels, -1, filters).movedim(0, 1).reshape(-1, filters)
+    return torch.addmm(weights[0], _patches_by_place(step, x), by_place).reshape(x.shape[0], *step.output)
 
 
 def _fixed(step: Step, x: "Tensor") -> "Tensor":
@@ -187,7 +199,10 @@ def _fixed(step: Step, x: "Tensor") -> "Tensor":
         case "max" | "mean":
             x = x[:, : height // size * size, : width // size * size]
             squares = x.reshape(n, height // size, size, width // size, size, channels)
-            return squares.amax((2, 4)) if step.kind == "max" else squares.mean((2, 4))
+            if step.kind == "mean":
+                return squares.mean((2, 4))
+            rows = functools.reduce(torch.maximum, squares.unbind(2))  # far quicker than amax
+            return functools.reduce(torch.maximum, rows.unbind(3))
         case "grid":
             return _grid(step, x, channels)
         case "split":

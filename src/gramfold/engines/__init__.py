@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gramfold.engines.events import Event, Progress
+from gramfold.engines.figures import ClientResult
 from gramfold.engines.folder import load_result
 from gramfold.engines.inprocess import OPEN, run_inprocess
-from gramfold.engines.result import ClientResult, Result
+from gramfold.engines.result import Result
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation
 from gramfold.methods import Method, make_method

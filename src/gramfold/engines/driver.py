@@ -8,8 +8,9 @@ from typing import Any
 from gramfold import evaluation
 from gramfold.engines.by_name import ByName
 from gramfold.engines.deliveries import Deliveries
+from gramfold.engines.figures import ClientResult
 from gramfold.engines.folded import Run, in_memory, worth_keeping
-from gramfold.engines.result import ClientResult, Result
+from gramfold.engines.result import Result
 from gramfold.engines.transport import PHASES, Final, Finished, Fold, Round, Transport
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,8 @@ from gramfold.numerics import arrays, threads
 from gramfold.privacy import Privacy
 
 OPEN = Privacy()
+Enough = Callable[[Sequence[Mapping[str, Any]]], bool]
+"""Asked after each round, of the history so far."""
 
 
 def run_inprocess(
@@ -38,8 +40,10 @@ def run_inprocess(
     evaluate_every: int = 0,
     keep_total: bool | None = None,
     privacy: Privacy = OPEN,
+    until: Enough | None = None,
 ) -> Result:
-    """Run a method over a federation, clients in parallel threads (one after another on an accelerator)."""
+    """Run a method over a federation, clients in parallel threads (one after another on an accelerator). `until` may end a method
+    that has a model after each round before its last one."""
     arrays.check_device(device)
     check_private(method, privacy, federation.task)
     if privacy and device != "cpu":
@@ -73,11 +77,11 @@ def run_inprocess(
             keep_total=keep_total if privacy.dp is None else False,
         )  # fmt: skip
         driver.state.tuned = tuned or driver.state.tuned
-        _run_rounds(driver, saved)
+        _run_rounds(driver, saved, until)
         return driver.result(given, keep_heads)
 
 
-def _run_rounds(driver: Driver, saved: Checkpoint | None) -> None:
+def _run_rounds(driver: Driver, saved: Checkpoint | None, until: Enough | None = None) -> None:
     """Run the remaining rounds. Even if interrupted, the checkpoint holds the last finished one."""
 
     def save() -> None:
@@ -91,6 +95,8 @@ def _run_rounds(driver: Driver, saved: Checkpoint | None) -> None:
             if time.monotonic() - written > SAVE_EVERY_SECONDS:
                 save()
                 written = time.monotonic()
+            if until is not None and driver.method.has_round_models and until(driver.state.history):
+                break
     finally:
         # kept uploads are not saved: a method that needs them repeats its last round
         if not (driver.method.keeps_uploads and driver.finished):

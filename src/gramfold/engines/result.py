@@ -1,4 +1,4 @@
-"""What a run gives back: heads, and figures for every client, in Python and as JSON."""
+"""What a run gives back: heads, and figures for every client, in Python and as JSON; how it goes on from there."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -11,63 +11,25 @@ from typing import TYPE_CHECKING, Any
 from gramfold import evaluation, report
 from gramfold.engines import saved
 from gramfold.engines.by_name import ByName
+from gramfold.engines.figures import OF_CLASSES, OF_VALUES, ClientResult, Figures
 from gramfold.engines.folded import Run
 from gramfold.errors import MALFORMED, GramfoldError
-from gramfold.evaluation import Calibration, Evaluation, Scored
+from gramfold.evaluation import Evaluation, Scored
 from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
 from gramfold.methods import ClientData
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.wire.record import plain
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 ByClient = Mapping[str, tuple[Array, Array]]
 """Samples by client's name: (X, y)."""
-OF_CLASSES, OF_VALUES = ("accuracy", "balanced_accuracy", "auc", "log_loss"), ("rmse", "r2")
-"""The figures of a client, for classes and for regression."""
 
 
 @dataclass(frozen=True)
-class ClientResult:
-    """One client: its sizes, its final model's score on its own test split, and the bytes it sent and received."""
-
-    name: str
-    train: int
-    scored: Scored
-    shared: Scored | None
-    """The shared model on the same test split."""
-    uplink_bytes: int
-    downlink_bytes: int
-    chosen: Mapping[str, Any]
-
-    @property
-    def test(self) -> int:
-        return self.scored.n
-
-    @property
-    def accuracy(self) -> float | None:
-        return self.scored.accuracy
-
-    @property
-    def rmse(self) -> float | None:
-        return self.scored.rmse
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for a file."""
-        shared = None if self.shared is None else self.shared.to_dict()
-        return dict(plain({**vars(self), "scored": self.scored.to_dict(), "shared": shared, "chosen": dict(self.chosen)}))
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> "ClientResult":
-        shared = None if fields["shared"] is None else Scored.from_dict(fields["shared"])
-        return cls(**{**fields, "scored": Scored.from_dict(fields["scored"]), "shared": shared})
-
-
-@dataclass(frozen=True)
-class Result:
+class Result(Figures):
     """One method on one federation."""
 
     method: str
@@ -281,133 +243,6 @@ class Result:
         """`rows` as a pandas DataFrame."""
         return report.frame(self.rows())
 
-    # --- figures ---
-
-    def _tested(self) -> Sequence[ClientResult]:
-        return [client for client in self.clients.values() if client.test]
-
-    # --- accuracies: None for regression ---
-
-    @property
-    def mean_accuracy(self) -> float | None:
-        """Unweighted mean over the clients that have test samples."""
-        return evaluation.mean(self._accuracies())
-
-    @property
-    def weighted_accuracy(self) -> float | None:
-        """The mean over clients, each weighted by its test samples."""
-        return evaluation.weighted_mean(self._accuracies(), self._test_sizes()) if self.classification else None
-
-    @property
-    def worst_decile_accuracy(self) -> float | None:
-        """The mean over the worst tenth of the clients."""
-        return evaluation.worst_decile(self._accuracies())
-
-    @property
-    def global_accuracy(self) -> float | None:
-        """The shared model on the pooled test samples of all clients."""
-        pooled = self._pooled_score()
-        return pooled.accuracy if pooled is not None and self.classification else None
-
-    @property
-    def mean_balanced_accuracy(self) -> float | None:
-        """Each client's mean over the classes it has test samples of; unweighted mean over clients."""
-        return self._mean_of("balanced_accuracy")
-
-    @property
-    def mean_auc(self) -> float | None:
-        """The area under the ROC curve, a class against the others; unweighted mean over the clients with test samples of two."""
-        return self._mean_of("auc")
-
-    @property
-    def log_loss(self) -> float | None:
-        """The mean of -log p of the true class over all test samples; None for a method whose scores are not probabilities."""
-        known = [client.scored for client in self._tested() if client.scored.surprise is not None]
-        return evaluation.weighted_mean([one.log_loss or 0.0 for one in known], [one.n for one in known])
-
-    # --- root mean squared errors: None for classification ---
-
-    @property
-    def mean_rmse(self) -> float | None:
-        """Unweighted mean over the clients that have test samples."""
-        return evaluation.mean(self._rmses())
-
-    @property
-    def weighted_rmse(self) -> float | None:
-        """The mean over clients, each weighted by its test samples."""
-        return None if self.classification else evaluation.weighted_mean(self._rmses(), self._test_sizes())
-
-    @property
-    def worst_decile_rmse(self) -> float | None:
-        """The mean over the worst tenth of the clients, those with the largest errors."""
-        worst = evaluation.worst_decile([-value for value in self._rmses()])
-        return None if worst is None else -worst
-
-    @property
-    def global_rmse(self) -> float | None:
-        """The shared model on the pooled test samples of all clients."""
-        pooled = self._pooled_score()
-        return None if pooled is None or self.classification else pooled.rmse
-
-    @property
-    def r2(self) -> float | None:
-        """The part of the variation explained, over all test samples: that of each client's targets around their own mean."""
-        tested = [client.scored for client in self._tested() if not self.classification]
-        return Scored(1, 0, sum(s.squared_error for s in tested), variation=sum(s.variation for s in tested)).r2
-
-    def _mean_of(self, figure: str) -> float | None:
-        values = [getattr(client.scored, figure) for client in self._tested()]
-        return evaluation.mean([value for value in values if value is not None])
-
-    def _accuracies(self) -> list[float]:
-        values = [client.accuracy for client in self._tested() if self.classification]
-        return [value for value in values if value is not None]
-
-    def _rmses(self) -> list[float]:
-        values = [client.rmse for client in self._tested() if not self.classification]
-        return [value for value in values if value is not None]
-
-    def _test_sizes(self) -> list[int]:
-        return [client.test for client in self._tested()]
-
-    def _pooled_score(self) -> Scored | None:
-        """The shared model on the test samples of all clients; None where there is no shared model."""
-        shared = [client.shared for client in self._tested() if client.shared is not None]
-        if not shared:
-            return None
-        return Scored(sum(s.n for s in shared), sum(s.right for s in shared), sum(s.squared_error for s in shared))
-
-    # --- other figures ---
-
-    @property
-    def calibration_error(self) -> float | None:
-        """Expected calibration error over the pooled test samples; None for a method whose scores are not probabilities."""
-        pooled = self._calibration()
-        return None if pooled is None else pooled.expected_error
-
-    def _calibration(self) -> Calibration | None:
-        """Over the pooled test samples."""
-        parts = [client.scored.calibration for client in self._tested() if client.scored.calibration is not None]
-        return sum(parts, Calibration()) if parts else None
-
-    @property
-    def leave_one_out_accuracy(self) -> float | None:
-        """The mean over clients of the accuracy that each estimates by leave-one-out, from its training samples alone.
-
-        Over the clients that `mean_accuracy` is of, so that both can be compared; where none has test samples, over all.
-        """
-        clients = self._tested() or self.clients.values()
-        known = [client.chosen.get("leave_one_out_accuracy") for client in clients]
-        return evaluation.mean([value for value in known if value is not None])
-
-    @property
-    def uplink_bytes(self) -> int:
-        return sum(client.uplink_bytes for client in self.clients.values())
-
-    @property
-    def downlink_bytes(self) -> int:
-        return sum(client.downlink_bytes for client in self.clients.values())
-
     def with_final_figures(self) -> "Result":
         """The same with its last round complete: the bytes of the final broadcast, and the figures of the final models."""
         if not self.history:
@@ -419,30 +254,12 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """The method's entry in result.json."""
         figures, bins = OF_CLASSES if self.classification else OF_VALUES, self._calibration()
-        if self.classification:
-            means = {
-                "mean_accuracy": self.mean_accuracy,
-                "weighted_accuracy": self.weighted_accuracy,
-                "worst_decile_accuracy": self.worst_decile_accuracy,
-                "global_accuracy": self.global_accuracy,
-                "mean_balanced_accuracy": self.mean_balanced_accuracy,
-                "mean_auc": self.mean_auc,
-                "log_loss": self.log_loss,
-            }
-        else:
-            means = {
-                "mean_rmse": self.mean_rmse,
-                "weighted_rmse": self.weighted_rmse,
-                "worst_decile_rmse": self.worst_decile_rmse,
-                "global_rmse": self.global_rmse,
-                "r2": self.r2,
-            }
         return {
             "name": self.method,
             "parameters": dict(self.parameters),
             "chosen": dict(self.chosen),
             "rounds": self.rounds,
-            **means,
+            **self._means(),
             "leave_one_out_accuracy": self.leave_one_out_accuracy,
             "calibration_error": self.calibration_error,
             **({} if bins is None else {"reliability": {key: part.tolist() for key, part in vars(bins).items()}}),

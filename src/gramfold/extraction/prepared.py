@@ -90,6 +90,8 @@ def features_for(
 
 def read_data(head: Head, data: str, **options: Any) -> tuple[Any, np.ndarray, Source | None]:
     """The same for a path: an .npz file of features is taken as it is, if it comes from where the head's inputs do."""
+    if not Path(data).exists():
+        raise GramfoldError(f"no such data: {data}")
     if not data.endswith(".npz"):
         return features_for(head, data, **options)
     arrays, origin = load_features(Path(data))
@@ -107,14 +109,18 @@ def load_features(path: Path) -> tuple[np.ndarray | None, Origin | None]:
     found = read_arrays(path, ("features", "origin"))
     if "features" not in found:
         return None, None
+    if not len(found["features"]):
+        raise GramfoldError(f"{path.name} holds no samples")
     return check.samples(found["features"], path.name), (Origin.from_json(str(found["origin"])) if "origin" in found else None)
 
 
 def save_features(path: Path, dataset: Dataset) -> None:
     """An .npz file as `load_npz` reads it, that says where the features come from. Rows are copied a block at a time."""
-    content: dict[str, np.ndarray] = {"labels": np.asarray(dataset.labels)[dataset.targets]}
+    content: dict[str, np.ndarray] = {"labels": dataset.targets}
     if dataset.labels is not None and isinstance(dataset.labels[0], str):
-        content = {"labels": dataset.targets, "classes": np.array(dataset.labels)}
+        content["classes"] = np.array(dataset.labels)
+    elif dataset.labels is not None:
+        content["labels"] = np.asarray(dataset.labels)[dataset.targets]
     given = {"train": dataset.train, "client": dataset.client}
     content |= {name: values for name, values in given.items() if values is not None}
     if dataset.origin is not None:

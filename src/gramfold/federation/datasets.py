@@ -68,12 +68,13 @@ def digits_as_images() -> Dataset:
     return replace(flat, name="digits-images", inputs=(flat.inputs / 16).reshape(-1, 8, 8, 1))
 
 
-def load_npz(path: str | Path, whole: bool = True) -> Dataset:
+def load_npz(path: str | Path, whole: bool = True, regression: bool = False) -> Dataset:
     """An .npz file: `features` (n x d) or `images` (n x H x W x 3, or n x H x W for grey ones; bytes, or floats in [0, 1]),
     `labels` (n), and optionally `train` (n, bool), `client` (n, names) and `classes` (C names, labels then being 0..C-1).
 
-    With whole=False it is one site's share of the data, which may hold a single class and no test samples. A file of `gramfold
-    extract` also says which backbone its features come from (`origin`)."""
+    With regression=True, `labels` are continuous values (n, or n x outputs). With whole=False it is one site's share of the data,
+    which may hold a single class and no test samples. A file of `gramfold extract` also says which backbone its features come
+    from (`origin`)."""
     path = Path(path)
     if not path.is_file():
         raise GramfoldError(f"no such data file: {path}")
@@ -90,17 +91,10 @@ def load_npz(path: str | Path, whole: bool = True) -> Dataset:
     inputs = check.shaped(inputs, f"{name}: `{kinds[0]}`")
     if inputs.dtype == np.float16 or (inputs.dtype.kind in "iub" and kinds[0] == "features"):
         inputs = inputs.astype(np.float32)
-    codes, labels = check.encode(check.labels(content["labels"], len(inputs), name))
-    numbers: np.ndarray = np.asarray(labels)
-    if numbers.dtype.kind == "i" and numbers.min(initial=0) < 0:
-        raise GramfoldError(f"{name}: labels out of range: found {numbers.min()}, class numbers start at 0")
-    if "classes" in content and len(numbers):
-        names = tuple(content["classes"].astype(str).tolist())
-        if numbers.dtype.kind != "i":
-            raise GramfoldError(f"{name}: labels must be numbers that `classes` names, got dtype {content['labels'].dtype}")
-        if numbers.max() >= len(names):
-            raise GramfoldError(f"{name}: labels out of range: found {numbers.max()}, but `classes` names {len(names)}")
-        codes, labels = numbers[codes], names
+    if regression:
+        targets, labels = check.values(content["labels"], len(inputs), None, name), None
+    else:
+        targets, labels = _classes(content, len(inputs), name)
     train = content.get("train")
     if train is not None:
         if train.dtype.kind not in "biu":
@@ -111,10 +105,32 @@ def load_npz(path: str | Path, whole: bool = True) -> Dataset:
     client = content.get("client")
     owners = None if client is None else check.names(client, len(inputs), "client", name)
     origin = Origin.from_json(str(content["origin"])) if "origin" in content else None
-    return Dataset(name, inputs, codes, labels, train, owners, whole, origin)
+    return Dataset(name, inputs, targets, labels, train, owners, whole, origin)
 
 
-def load_dataset(name: str) -> Dataset:
+def _classes(content: dict[str, np.ndarray], n: int, name: str) -> tuple[np.ndarray, tuple[int | str, ...]]:
+    """Class codes of a file's labels, and what the classes are called."""
+    codes, labels = check.encode(check.labels(content["labels"], n, name))
+    numbers: np.ndarray = np.asarray(labels)
+    if numbers.dtype.kind == "i" and numbers.min(initial=0) < 0:
+        raise GramfoldError(
+            f"{name}: labels out of range: found {numbers.min()}, class numbers start at 0; if it is a class, save .astype(str)"
+        )
+    if "classes" not in content or not len(numbers):
+        return codes, labels
+    names = tuple(content["classes"].astype(str).tolist())
+    if numbers.dtype.kind != "i":
+        raise GramfoldError(f"{name}: labels must be numbers that `classes` names, got dtype {content['labels'].dtype}")
+    if numbers.max() >= len(names):
+        raise GramfoldError(f"{name}: labels out of range: found {numbers.max()}, but `classes` names {len(names)}")
+    return numbers[codes], names
+
+
+def load_dataset(name: str, regression: bool = False) -> Dataset:
     """`digits` (as 64 features), `digits-images` (8 x 8 x 1), or the .npz file at a path."""
     embedded = {"digits": digits, "digits-images": digits_as_images}
-    return embedded[name]() if name in embedded else load_npz(name)
+    if name not in embedded:
+        return load_npz(name, regression=regression)
+    if regression:
+        raise GramfoldError(f"{name} has classes; for regression give data of your own")
+    return embedded[name]()

@@ -16,6 +16,7 @@ from gramfold.numerics import seeds
 from gramfold.numerics.arrays import Array, is_torch, to_numpy
 
 ClientArrays = tuple[Array, Array] | tuple[Array, Array, Array, Array]
+WITH_TEST = "(X, y, X_test, y_test)"
 ClientSource = ClientArrays | Callable[[], ClientArrays]
 
 
@@ -204,7 +205,9 @@ class Federation:
         return cls(made, task, description)
 
 
-def _check_fraction(test: float) -> None:
+def _check_fraction(test: Any) -> None:
+    if not isinstance(test, int | float | np.number):
+        raise GramfoldError(f"test= is the part held out, such as 0.25, got {type(test).__name__}; give samples as {WITH_TEST}")
     if not 0 <= test < 1:
         raise GramfoldError(f"the test part must lie in [0, 1), got {test}")
 
@@ -289,7 +292,7 @@ def load_source(name: str, source: ClientSource) -> ClientArrays:
     loaded = source() if callable(source) else source
     if not isinstance(loaded, tuple | list) or len(loaded) not in (2, 4):
         got = f"{len(loaded)} arrays" if isinstance(loaded, tuple | list) else type(loaded).__name__
-        raise GramfoldError(f"client {name!r} must be (X, y) or (X, y, X_test, y_test), got {got}")
+        raise GramfoldError(f"client {name!r} must be (X, y) or {WITH_TEST}, got {got}")
     whose, parts = f"client {name!r}", list(loaded)
     for i in range(0, len(parts), 2):
         parts[i] = check.shaped(parts[i], whose)

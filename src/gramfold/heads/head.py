@@ -332,7 +332,11 @@ def _summed(streams: Sequence[Stream], inputs: Array, mapped: Mapped) -> Array:
 
 def load_head(path: str | PathLike[str]) -> Head:
     """The head in a file that `Head.save` wrote."""
-    packet = Packet.from_bytes(wire.read(Path(path)))
+    content = wire.read(Path(path))
+    try:
+        packet = Packet.from_bytes(content)
+    except GramfoldError as error:
+        raise GramfoldError(f"{path}: {error}") from None
     module = KINDS.get(str(packet.meta.get("head", "")))
     if module is None:
         raise GramfoldError(f"{path} holds no head that this version can read")

@@ -60,6 +60,11 @@ class Analytic(Method):
     def adds_up(self) -> bool:
         return self.rounds > 0
 
+    @property
+    def takes_own_parts(self) -> bool:
+        """Whether clients take what is their own out of continuous targets while features are learned."""
+        return False
+
     def again(self, task: Task, broadcast: Any) -> Record:
         """The map stays as it was learned."""
         if self._plan is None:
@@ -77,7 +82,7 @@ class Analytic(Method):
     def begin(self, task: Task) -> Any:
         if self._plan is None:
             return self.start(Space.of(draw_map(self.features, task), task), task)
-        return learning.begin(self._plan, task, self._started(task))
+        return learning.begin(self._plan, task, self._started(task), self.takes_own_parts)
 
     def start(self, space: Space, task: Task) -> Record:
         """What clients are sent before the round of the moments in a space."""

@@ -11,7 +11,8 @@
              (s, t, l) = most likely weights of s a + t b + l r + q         with a prior worth a few samples: small clients shrink
     head     softmax(s a(x) + t b(x) + l psi(x) R + q)
 
-A client's model does not depend on how the others' data is split among them: it uses only their sums.
+A client's model does not depend on how the others' data is split among them: it uses only their sums. (Regression on tables is
+the exception, unless told otherwise: see `own_parts`.)
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from gramfold.features import Map, MetricMap
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic
-from gramfold.methods.parts import learning, traffic
+from gramfold.methods.parts import learning, own_part, traffic
 from gramfold.methods.parts.learning import Plan, comparable_as, unseen
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
 from gramfold.methods.protocol import ClientData
@@ -40,6 +41,8 @@ class Streams(Record, kind="pace/streams"):
     refinement: Map
     seed: int
     pooled: Pooled | None = None
+    own_parts: bool = False
+    """Whether clients fold targets less their own parts, beside the targets."""
 
     @property
     def chosen(self) -> Any:
@@ -61,6 +64,10 @@ class PACE(Analytic):
     and it sends the m x m triangle L; "moments" - each client's, and it sends as many directions as it has samples; "sketch" -
     only the sum, and it sends a 128 x m sketch of L, from which leverages are approximate; None: "sum" where the triangle has up
     to 16 MB, else "sketch".
+
+    `own_parts`: in regression on tables clients take what is their own, an offset or more, out of the targets before they are
+    folded. What they have in common is found better so, but depends on how samples are cut among them, as it must. With False
+    it does not.
     """
 
     name: ClassVar[str] = "pace"
@@ -77,6 +84,7 @@ class PACE(Analytic):
     budget: int | str | None = None
     memory: int = 2**30
     precision: str | None = None
+    own_parts: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -124,7 +132,11 @@ class PACE(Analytic):
     def learned(self, start: Streams, map: Map) -> Streams:
         if isinstance(map, MetricMap) and self._precision != "float64":
             map = map.narrowed("float32")
-        return replace(start, space=replace(start.space, map=map), refinement=comparable_as(map, start.refinement))
+        space = replace(start.space, map=map)
+        own_parts = self.own_parts and not space.classification and own_part.applies(map)
+        if own_parts and space.outputs is not None:
+            space = replace(space, outputs=2 * space.outputs)
+        return replace(start, space=space, refinement=comparable_as(map, start.refinement), own_parts=own_parts)
 
     @property
     def adds_up(self) -> bool:
@@ -135,22 +147,31 @@ class PACE(Analytic):
         upload = super().local(client, broadcast)
         return upload.rounded(self._precision) if isinstance(upload, Moments) else upload
 
+    @property
+    def takes_own_parts(self) -> bool:
+        return self.own_parts
+
     def upload(self, client: ClientData, broadcast: Streams) -> Moments:
+        if broadcast.own_parts:
+            client = own_part.without(client, broadcast.space.map, beside=True)
         return self._head.upload(broadcast.space.fold(client), client)
 
     def solve(self, total: Moments, broadcast: Streams) -> Streams:
-        return replace(broadcast, pooled=self._head.pool(total, broadcast.seed, learning.caution(broadcast.space.map)))
+        head = replace(self._head, own_parts=broadcast.own_parts)
+        return replace(broadcast, pooled=head.pool(total, broadcast.seed, learning.caution(broadcast.space.map)))
 
     def reply(self, upload: Moments | None, broadcast: Streams) -> Streams:
         return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))
 
     def personalize(self, client: ClientData, broadcast: Streams) -> Head:
-        space = broadcast.space
+        space, pooled = broadcast.space, solved(broadcast.pooled)
         train = counting(client)
         honest = unseen(client, space.map, train)
-        return self._head.personalize(
-            client, space, broadcast.refinement, solved(broadcast.pooled), space.map(train.inputs), honest
-        )
+        rows = space.map(train.inputs)
+        if not broadcast.own_parts:
+            return self._head.personalize(client, space, broadcast.refinement, pooled, rows, honest)
+        less = own_part.without(client, space.map)
+        return own_part.put_back(self._head.personalize(less, space, broadcast.refinement, pooled, rows, honest), client)
 
     def global_head(self, broadcast: Streams) -> Head:
         return self._head.shared(broadcast.space, solved(broadcast.pooled))

@@ -109,13 +109,6 @@ def like(values: Array, other: Array) -> Array:
     return to_numpy(values)
 
 
-def as_array(values: Any) -> Array:
-    """A tensor as it is, sparse rows as CSR, anything else as a NumPy array."""
-    if is_sparse(values):
-        return csr_array(values)
-    return values if is_torch(values) else np.asarray(values)
-
-
 def device_of(array: Array) -> str | None:
     """Where a tensor lives; None for a NumPy array."""
     return str(array.device) if is_torch(array) else None

@@ -155,7 +155,7 @@ def labels(values: Any, n: int, whose: str) -> np.ndarray:
         if len(wrong):
             raise GramfoldError(
                 f"{whose}: labels must be class numbers or names, found fractions or NaN (sample {wrong[0]}: "
-                f"{found[wrong[0]]:g}); for continuous targets use regression=True"
+                f"{found[wrong[0]]:g}); for continuous targets use regression=True (--regression)"
             )
         found = found.astype(np.int64)
     if found.dtype.kind not in "iubU":

@@ -34,7 +34,7 @@ class RawData:
     def source(self) -> Source:
         names = {what: self._given(f"{what}-column") for what in ("label", "client", "path", "text", "split")}
         only = tuple(name.strip() for name in (self._given("columns") or "").split(",") if name.strip())
-        columns = Columns(**names, only=only)  # type: ignore[arg-type]
+        columns = Columns(**names, only=only, regression=bool(self.config.get("regression")))  # type: ignore[arg-type]
         return open_source(str(self.config["data"]), columns, None if self.backbone is None else self.backbone.kind)
 
     @property

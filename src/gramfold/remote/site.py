@@ -111,7 +111,8 @@ class Site:
             raise GramfoldError("this node's configuration must give either `data` (an .npz file) or `loader` (module:function)")
         if loader:
             return load_source(self.name, _from_loader(str(loader), self.config))
-        dataset = load_npz(str(data), whole=False) if self.raw is None else self.raw.dataset(task)
+        continuous = bool(self.config.get("regression"))
+        dataset = load_npz(str(data), whole=False, regression=continuous) if self.raw is None else self.raw.dataset(task)
         if task is not None and task.origin is not None:
             task.origin.require(dataset.origin, "this site's data")
         return load_source(self.name, _splits(dataset))
@@ -158,13 +159,14 @@ class Site:
             raise GramfoldError(
                 "a table's statistics travel in the clear, and this site's policy asks for more; give features instead of a table"
             )
-        labels = inputs.encode(source.labels)[1]
+        if source.regression:
+            described |= {"labels": None, "outputs": source.labels.shape[1]}
+        else:
+            labels = inputs.encode(source.labels)[1]
+            described |= {"labels": list(labels), "outputs": len(labels)}
         if self.config.get("state-dir"):
             diary.note(str(self.config["state-dir"]), asked="task", statistics=sorted(source.items))
-        return {
-            **described, "inputs": len(source.items), "shape": [], "labels": list(labels), "outputs": len(labels),
-            "declared": False, "samples": n,
-        }  # fmt: skip
+        return {**described, "inputs": len(source.items), "shape": [], "declared": False, "samples": n}
 
     # --- its work ---
 
@@ -336,7 +338,8 @@ def _upload_id(name: str, session: str, run: str, round_number: int, train: Samp
 
 
 def _splits(dataset: Dataset) -> ClientArrays:
-    y = np.asarray(dataset.labels)[dataset.targets] if len(dataset.targets) else dataset.targets
+    known = dataset.labels is not None and len(dataset.targets)
+    y = np.asarray(dataset.labels)[dataset.targets] if known else dataset.targets
     if dataset.train is None:
         return dataset.inputs, y
     rows, held_out = np.flatnonzero(dataset.train), np.flatnonzero(~dataset.train)

@@ -73,7 +73,7 @@ class Discriminant(Record, kind="discriminant"):
         mean, axes, centroids = (arrays.float64(arrays.like(part, scores)) for part in (self.mean, self.axes, self.centroids))
         whitened = (scores - mean) @ axes
         if axes.shape[1] == 1:
-            likelihood = self._on_one_axis(whitened)
+            likelihood = _on_one_axis(whitened, centroids[:, 0])
             return likelihood * 0, likelihood
         products = whitened @ centroids.T
         squares = (centroids**2).sum(1)
@@ -81,23 +81,21 @@ class Discriminant(Record, kind="discriminant"):
         cosine = products / (lengths + (lengths == 0))[:, None] / (sizes + (sizes == 0))
         return bent(cosine, bend), products - 0.5 * squares
 
-    def _on_one_axis(self, whitened: Array) -> Array:
-        """The log-likelihood of two classes with logistic distributions: Gaussian in the middle, tails that forgive a surprise.
 
-        The rarer class, whose centroid c is the farther from the mean, scatters more: were the scores calibrated probabilities
-        with a Beta distribution, a class's variance would go with 1 + |c| |c - c'|.
-        """
-        centroids = arrays.to_numpy(self.centroids)[:, 0].astype(float)
-        distances = np.abs(centroids)
-        variances = (1.0 + distances * distances.sum()) / (1.0 + 2.0 * distances.prod())  # one, in the mean over all samples
-        scales = np.sqrt(3.0 * variances) / math.pi
-        own, widest, outward, spread = (
-            arrays.like(part, whitened) for part in (scales, scales.max() + 0 * scales, np.sign(centroids), np.log(scales))
-        )
-        deviations = whitened - arrays.like(centroids, whitened)
-        # beyond its centroid a class has the wider class's tail: with a thinner one, it would lose to that class far out
-        beyond = deviations * outward > 0
-        return -2.0 * arrays.log_cosh(deviations / (own + (widest - own) * beyond) / 2.0) - spread
+def _on_one_axis(whitened: Array, centroids: Array) -> Array:
+    """The log-likelihood of two classes with logistic distributions: Gaussian in the middle, tails that forgive a surprise.
+
+    The rarer class, whose centroid c is the farther from the mean, scatters more: were the scores calibrated probabilities
+    with a Beta distribution, a class's variance would go with 1 + |c| |c - c'|.
+    """
+    distances = abs(centroids)
+    variances = (1.0 + distances * distances.sum()) / (1.0 + 2.0 * distances.prod())  # one, in the mean over all samples
+    scales = (3.0 * variances) ** 0.5 / math.pi
+    deviations = whitened - centroids
+    # beyond its centroid a class has the wider class's tail: with a thinner one, it would lose to that class far out
+    beyond = deviations * centroids > 0
+    widths = scales + (scales.max() - scales) * beyond
+    return -2.0 * arrays.log_cosh(deviations / widths / 2.0) - arrays.log(scales)
 
 
 def bent(cosine: Array, bend: float) -> Array:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from gramfold.numerics import arrays
-from gramfold.numerics.arrays import Array, to_numpy
-from gramfold.solve.ridge import Cholesky, Spectrum
+from gramfold.numerics.arrays import Array
+from gramfold.solve.ridge import Cholesky
 
 CAUTION = 1.4
 """How many times a degree of freedom counts in tables. Once is right where noise is the same everywhere; where a few samples are
@@ -18,26 +18,11 @@ MAX_FREEDOM = 0.5
 """The maximum degrees of freedom per sample."""
 
 
-def gcv_scores(spectrum: Spectrum, cross: Array, target_squares: float, n: float, penalties: np.ndarray) -> np.ndarray:
-    """n RSS / (n - df)^2 for each penalty, from one eigendecomposition of the gram.
-
-    With c = U'cross: RSS = (what the features cannot reach) + sum c^2/e (b/(e+b))^2 and n - df = n - rank + sum b/(e+b): sums of
-    positive terms, so that nothing cancels where the fit is close.
-    """
-    values, energy = to_numpy(spectrum.values), to_numpy((spectrum.rotate(cross) ** 2).sum(1))
-    real = values > 1e-13 * values.max(initial=0.0)
-    values, reached = values[real], energy[real] / values[real]
-    beyond = max(n - len(values), 0)
-    missed = max(target_squares - reached.sum(), 0.0) if beyond else 0.0
-    shares = [penalty / (values + penalty) for penalty in penalties]
-    return np.array([n * (missed + (reached * share**2).sum()) / max(beyond + share.sum(), 1e-300) ** 2 for share in shares])
-
-
 def gcv_score(
     gram: Array, cross: Array, target_squares: float, n: float, penalty: float, caution: float = 1.0
 ) -> tuple[float, float]:
-    """The same for one penalty, from a Cholesky factorisation, and df / n; infinite where there is no factorisation. `caution`:
-    how many times a degree of freedom counts.
+    """n RSS / (n - df)^2 from a Cholesky factorisation, and df / n; infinite where there is no factorisation. `caution`: how many
+    times a degree of freedom counts.
 
     With (S + b I) W = M: RSS = |Y|^2 - <W, M> - b |W|^2 and df = m - b trace((S + b I)^-1).
     """

@@ -30,6 +30,8 @@ class Columns:
     text: str | None = None
     split: str | None = None
     only: tuple[str, ...] = ()
+    regression: bool = False
+    """Labels are continuous values, not classes."""
     labelled: bool = True
     """False: labels, clients and splits are not looked at, as for samples whose class is to be predicted."""
 
@@ -44,12 +46,15 @@ class Source:
     labels: np.ndarray | None = None
     client: np.ndarray | None = None
     train: np.ndarray | None = None
+    regression: bool = False
+    """Whether labels are continuous values."""
 
     def __post_init__(self) -> None:
         if not self.n:
             raise GramfoldError(f"{self.name} holds no samples")
         if self.labels is not None:
-            object.__setattr__(self, "labels", check.labels(self.labels, self.n, self.name))
+            values = check.values(self.labels, self.n, None, self.name) if self.regression else None
+            object.__setattr__(self, "labels", check.labels(self.labels, self.n, self.name) if values is None else values)
         if self.client is not None:
             object.__setattr__(self, "client", check.names(self.client, self.n, "client", self.name))
 
@@ -69,12 +74,12 @@ class Source:
                 f"{self.name} has no labels; name the column with --label-column, or put images in a folder per class"
             )
         chosen = slice(None) if kept is None else kept
-        codes, labels = check.encode(self.labels[chosen])
+        targets, labels = (self.labels[chosen], None) if self.regression else check.encode(self.labels[chosen])
         train = None if self.train is None else self.train[chosen]
         if train is not None and (train.all() or not train.any()):
             train = None
         client = None if self.client is None else self.client[chosen]
-        return Dataset(self.name, rows, codes, labels, train, client, whole, origin)
+        return Dataset(self.name, rows, targets, labels, train, client, whole, origin)
 
 
 def split_of(words: Sequence[Any], whose: str) -> np.ndarray:

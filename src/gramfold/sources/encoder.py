@@ -2,6 +2,7 @@
 
     number     (x - mean) / spread, zero where it is missing; one column more that says so, if any client misses one
     category   a column for each category that any client has often enough, all zero for rare, unknown and missing ones
+    date       a number: days since 1970
 
 Mean and spread come from n, the mean and the sum of squared deviations of each column; categories from counts. Each client
 sends those for its own rows, and `+` folds them: the encoder is the same as from all rows in one place.
@@ -10,8 +11,10 @@ sends those for its own rows, and `+` folds them: the encoder is the same as fro
 import hashlib
 import json
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -112,6 +115,10 @@ class TableStatistics:
         return TableStatistics(folded)
 
     def encoder(self) -> "TableEncoder":
+        """The encoder of all these rows; a column of which it can use nothing is said."""
+        for name, column in self.by_column.items():
+            if column.present and column.counts is not None and max(column.counts.values()) < RARE:
+                warnings.warn(f"column {name!r} holds words of which none occurs twice, and is not used", stacklevel=2)
         return TableEncoder(self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -230,7 +237,21 @@ def _number(value: Any) -> float | None:
     try:
         return float(value)
     except (TypeError, ValueError):
+        return _days(value)
+
+
+def _days(value: Any) -> float | None:
+    """A date, with or without a time, as days since 1970; None for anything else."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    if not isinstance(value, datetime):
         return None
+    return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp() / 86400
 
 
 def as_words(values: np.ndarray) -> list[str | None]:

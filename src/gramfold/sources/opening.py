@@ -11,7 +11,7 @@ from gramfold.sources.base import COLUMNS, IMAGES, TEXTS, Columns, Source
 from gramfold.sources.folder import image_folder
 from gramfold.sources.table import columns_of, read_table, table_source
 
-TABLES = (".csv", ".parquet", ".pq")
+TABLES = (".csv", ".tsv", ".parquet", ".pq")
 
 
 def is_raw(path: str) -> bool:
@@ -23,11 +23,13 @@ def open_source(path: str, columns: Columns | None = None, kind: str | None = No
     """The samples in a folder of images, a table, or the `images` of an .npz file."""
     place, columns = Path(path), columns or Columns()
     if place.is_dir():
+        if columns.regression:
+            raise GramfoldError(f"the folders in {path} are classes; for regression give a table of paths and values")
         return image_folder(place)
     if place.suffix.lower() in TABLES:
         return table_source(read_table(place), columns, place.name, place.parent, kind)
     if place.suffix.lower() == ".npz":
-        return _images_of(place)
+        return _images_of(place, columns.regression)
     raise GramfoldError(f"{path} is no folder of images, and no .csv, .parquet or .npz file")
 
 
@@ -59,7 +61,7 @@ def _with_class_names(source: Source, features: Any, columns: Columns) -> Source
     return Source(source.name, source.kind, source.items, labels, source.client, source.train)
 
 
-def _images_of(path: Path) -> Source:
+def _images_of(path: Path, regression: bool) -> Source:
     found = read_arrays(path, ("images", "labels", "classes", "client", "train"))
     if "images" not in found:
         raise GramfoldError(f"{path.name} holds no `images` for a backbone; features need none")
@@ -69,4 +71,4 @@ def _images_of(path: Path) -> Source:
         if labels.dtype.kind not in "iu" or labels.min(initial=0) < 0 or labels.max(initial=0) >= len(names):
             raise GramfoldError(f"{path.name}: labels must be numbers that `classes` names")
         labels = names[labels]
-    return Source(path.name, IMAGES, list(found["images"]), labels, found.get("client"), found.get("train"))
+    return Source(path.name, IMAGES, list(found["images"]), labels, found.get("client"), found.get("train"), regression)

@@ -97,6 +97,24 @@ def test_tables_whose_encoder_the_sites_make_together(tmp_path):
     assert sent[0]["statistics"] == ["age", "ward"], "the site's diary says what left it"
 
 
+def test_tables_and_files_of_continuous_labels(tmp_path):
+    sites = write_tables(tmp_path)
+    for site in sites.values():
+        text = Path(site["data"]).read_text().replace(",,", ",0,").splitlines()[1:]
+        ages = [line.split(",")[0] or "50" for line in text]
+        Path(site["data"]).write_text("size,ward,cost\n" + "".join(f"{i},er,{age}\n" for i, age in enumerate(ages)))
+        site |= {"label-column": "cost", "regression": True}
+    result = run(sites, tmp_path, method="afl")
+    assert result["sites"]["answered"] == ["east", "west"]
+    assert result["methods"][0]["mean_rmse"] > 0
+    for name, site in sites.items():
+        dataset = load_data(site["data"], columns=Columns("cost", regression=True))
+        np.savez(tmp_path / f"{name}.npz", features=dataset.inputs, labels=dataset.targets)
+        site |= {"data": f"{tmp_path}/{name}.npz", "state-dir": f"{tmp_path}/other/{name}"}
+    result = run(sites, tmp_path, method="afl", out=str(tmp_path / "other-out"))
+    assert gf.load_head(head_file(tmp_path / "other" / "east", "afl")).labels is None
+
+
 def test_a_table_without_an_encoder_is_refused(tmp_path):
     sites = write_tables(tmp_path)
     task = json.dumps({"inputs": 2, "labels": ["no", "yes"], "outputs": 2, "seed": 0})

@@ -9,6 +9,7 @@ import pytest
 import gramfold as gf
 from gradient_cases import ON_FEATURES, distance, quick
 from gramfold.engines import checkpoint as checkpoints
+from gramfold.engines.inprocess import run_inprocess
 from gramfold.federation import Samples
 from gramfold.report import render_page
 
@@ -158,6 +159,14 @@ def test_history_has_seconds_bytes_and_accuracy_and_ends_with_the_result(federat
     json.dumps(result.to_dict(), allow_nan=False)
     # looking at test data on the way changes nothing
     assert gf.run(quick(gf.Ditto, rounds=5), federation).mean_accuracy == result.mean_accuracy
+
+
+def test_a_run_can_end_when_its_history_is_good_enough(federation):
+    ended = run_inprocess(quick(gf.FedAvg, rounds=5), federation, until=lambda history: len(history) == 2)
+    assert [entry["round"] for entry in ended.history] == [1, 2]
+    assert ended.mean_accuracy == gf.run(quick(gf.FedAvg, rounds=2), federation).mean_accuracy
+    # what has no model before its last round goes on to it
+    assert run_inprocess(gf.DeepAFL(depth=1), federation, until=lambda history: True).rounds == gf.DeepAFL(depth=1).rounds
 
 
 def test_the_page_shows_curves_where_there_are_any(federation):

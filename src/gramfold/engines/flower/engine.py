@@ -14,10 +14,11 @@ from gramfold import wire
 from gramfold.deploy.template import write_app
 from gramfold.deploy.toml import Value
 from gramfold.engines.events import Event, Progress
+from gramfold.engines.figures import ClientResult
 from gramfold.engines.flower.network import Network, Site
 from gramfold.engines.folder import EVENTS
 from gramfold.engines.inprocess import OPEN
-from gramfold.engines.result import ClientResult, Result
+from gramfold.engines.result import Result
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
 from gramfold.federation import Client, Federation

@@ -56,15 +56,12 @@ class Distillation:
         return (weight * (log_s - log_t)).sum(1).mean() * self.temperature**2
 
 
-def adversarial(loss: Callable[[Tensor], Tensor], images: Tensor, start: Tensor) -> Tensor:
-    """PGD: copies of images in [0, 1], at most EPSILON away in every pixel, on which the loss is higher. `start`: in [-1, 1]."""
-    moved = (images + EPSILON * start).clamp(0, 1)
-    for _ in range(STEPS):
-        moved = moved.detach().requires_grad_()
-        (gradient,) = torch.autograd.grad(loss(moved), [moved])
-        moved = (moved + STEP * gradient.sign()).detach()
-        moved = (images + (moved - images).clamp(-EPSILON, EPSILON)).clamp(0, 1)
-    return moved
+def climbed(loss: Callable[[Tensor], Tensor], images: Tensor, moved: Tensor) -> Tensor:
+    """A step of PGD: copies of images in [0, 1], at most EPSILON away in every pixel, moved to where the loss is higher."""
+    moved = moved.detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(loss(moved), [moved])
+    moved = (moved + STEP * gradient.sign()).detach()
+    return (images + (moved - images).clamp(-EPSILON, EPSILON)).clamp(0, 1)
 
 
 def images_in(images: Tensor) -> list[Tensor]:
@@ -99,29 +96,37 @@ def distilled(
     rows = rows.to(device)
     rates = (LEARNING_RATE / 2 * (1 + torch.cos(torch.pi * torch.arange(how.steps) / how.steps))).to(device)
     noise = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
-    start, now = torch.empty(size, *images.shape[1:], device=device), torch.zeros(1, dtype=torch.long, device=device)
+    # a GPU is told each step once, so that all it reads and writes has its place: the batch, its copies, the rate
+    clean, wanted = torch.empty(size, *images.shape[1:], device=device), torch.empty_like(targets[:size])
+    copies, rate = torch.empty_like(clean), torch.empty(1, device=device)
 
-    def step(_: int) -> None:
-        taken = rows.index_select(0, now)[0]
-        clean, wanted = images[taken].to(torch.float32) / 255, targets[taken]
+    def apart(weights: State, x: Tensor, answer: Tensor) -> Tensor:
+        return how.divergence(net({**fixed, **weights}, x), answer)
+
+    def climb(_: int) -> None:
+        current = {name: tensor[0].detach() for name, tensor in student.items()}
+        copies.copy_(climbed(lambda x: apart(current, x, wanted), clean, copies))
+
+    def learn(_: int) -> None:
         current = {name: tensor[0].detach().requires_grad_() for name, tensor in student.items()}
-
-        def apart(x: Tensor, wanted: Tensor = wanted) -> Tensor:
-            return how.divergence(net({**fixed, **current}, x), wanted)
-
-        loss = apart(clean)
+        loss = apart(current, clean, wanted)
         if how.adversary != "none":
-            copies = adversarial(apart, clean, start)
-            loss = loss + apart(copies, wanted if how.adversary == "student" else answers(net, clients, copies))
+            loss = loss + apart(current, copies, wanted if how.adversary == "student" else answers(net, clients, copies))
         grads = torch.autograd.grad(loss, list(current.values()))
-        optimizer.step(student, {name: g[None] for name, g in zip(current, grads, strict=True)}, slots, rates[now])
-        now.add_(1)
+        optimizer.step(student, {name: g[None] for name, g in zip(current, grads, strict=True)}, slots, rate)
 
-    take = Recorded(step, on_gpu=device.type == "cuda").run(1, how.steps)
+    on_gpu = device.type == "cuda"
+    climbing = 0 if how.adversary == "none" else STEPS
+    climb_once, learn_once = Recorded(climb, on_gpu).run(1, how.steps * climbing), Recorded(learn, on_gpu).run(1, how.steps)
     best, best_score = average, score(average)
-    for number in range(1, how.steps + 1):
-        start.uniform_(-1, 1, generator=noise)
-        take()
+    for number, taken in enumerate(rows, start=1):
+        clean.copy_(images[taken].to(torch.float32) / 255)
+        wanted.copy_(targets[taken])
+        rate.copy_(rates[number - 1 : number])
+        copies.copy_((clean + EPSILON * (2 * torch.rand(clean.shape, generator=noise, device=device) - 1)).clamp(0, 1))
+        for _ in range(climbing):
+            climb_once()
+        learn_once()
         if number * CHECKPOINTS // how.steps > (number - 1) * CHECKPOINTS // how.steps:
             state = {**fixed, **{name: tensor[0].clone() for name, tensor in student.items()}}
             if (found := score(state)) > best_score:

@@ -56,6 +56,8 @@ class Pooled(Record, kind="pace/pooled"):
     chosen: Mapping[str, Any]
     spread: Array | None = None
     """For regression: the root mean square of the left-out errors of all samples, for each output."""
+    strangers: Array | None = None
+    """The weights for those who have no part of their own, where `weights` are for targets less the clients' own parts."""
 
 
 def solved(pooled: Pooled | None) -> Pooled:
@@ -75,6 +77,8 @@ class PaceHead:
     regime: str = "sum"
     precision: str = "float64"
     """Of the weights and of the sketch, as clients are sent them."""
+    own_parts: bool = False
+    """Whether the sum is that of targets less the clients' own parts, and of targets: see `own_part`."""
 
     def __post_init__(self) -> None:
         if self.regime not in REGIMES:
@@ -88,6 +92,8 @@ class PaceHead:
 
     def pool(self, total: Moments, seed: int, caution: float = 1.0) -> Pooled:
         """What clients are sent, from the sum of their moments. `caution`: with which the penalty is chosen."""
+        if self.own_parts:
+            return self._pool_without(total, seed, caution)
         beta, factor = solve_pooled(total, self.beta, caution)
         precision, weights = of_targets(self.precision), factor.solve(total.cross)
         sent = Compact.of(weights, precision)
@@ -111,6 +117,13 @@ class PaceHead:
             chosen["rounding"] = total.rounding
         return Pooled(sent, source, discriminant, counts, chosen, spread)
 
+    def _pool_without(self, total: Moments, seed: int, caution: float) -> Pooled:
+        """The same, where targets less the clients' own parts come first, and then the targets as they are."""
+        less, whole = total.halves()
+        alone = replace(self, own_parts=False)
+        pooled, strangers = alone.pool(less, seed, caution), alone.pool(whole, seed, caution)
+        return replace(pooled, strangers=strangers.weights, spread=strangers.spread)
+
     def reply(self, upload: Moments | None, pooled: Pooled) -> Pooled:
         """What one client is sent where the server keeps its moments: of the sum's triangle, what its own samples touch. Who sent
         nothing needs nothing of it; however many samples a client claims, it gets no more than the span of those it sent."""
@@ -130,7 +143,8 @@ class PaceHead:
         if pooled.counts is None or pooled.discriminant is None:
             spread = None if pooled.spread is None else arrays.to_numpy(pooled.spread)
             errors = None if spread is None else Errors(np.zeros((0, len(spread))), spread)
-            return replace(space.head(full(pooled.weights), self.method), errors=errors)
+            weights = pooled.weights if pooled.strangers is None else pooled.strangers
+            return replace(space.head(full(weights), self.method), errors=errors)
         counts = arrays.to_numpy(pooled.counts)
         centre = _weights_prior(len(counts), space.map)[0]
         return self._classifier(space, full(pooled.weights), pooled.discriminant, centre, _log_prior(counts), [], {})
@@ -251,23 +265,22 @@ class PaceHead:
         shared = full(pooled.weights)
         weights = counting(client).weights
         # all samples choose; those whose labels the features have not seen say how far off it is: who chooses flatters itself
-        found, left_out, move = regression.choose(influence, residuals, client.contributed, weights)
+        own = regression.choose(influence, residuals, client.contributed, weights)
         if honest is not None and honest.any():
             weights = honest if weights is None else weights * honest
-        error = arrays.to_numpy(regression.targets - left_out)
-        chosen = {**pooled.chosen, **found, "leave_one_out_rmse": math.sqrt(np.average((error**2).sum(1), weights=weights))}
+        error = arrays.to_numpy(regression.targets - own.left_out)
+        chosen = {**pooled.chosen, **own.found, "leave_one_out_rmse": math.sqrt(np.average((error**2).sum(1), weights=weights))}
         spread = np.zeros(error.shape[1]) if pooled.spread is None else arrays.to_numpy(pooled.spread)
         parts: dict[str, Any] = {
             "method": self.method,
             "chosen": chosen,
             "errors": Errors.of(error if honest is None else error[honest], spread),
         }
-        if "gamma" not in found:
-            base = shared if move is None else shared + influence.change(move)
+        base = shared if own.move is None else shared + influence.change(own.move)
+        if own.refinement is None:
             return Head([Stream(space.map, base)], None, **parts)
-        personal, offset = regression.refinement(found["gamma"])
-        streams = [Stream(space.map, shared), Stream(psi, personal)]
-        return Head(streams, None, offset=arrays.to_numpy(offset), **parts)
+        personal, offset = own.refinement
+        return Head([Stream(space.map, base), Stream(psi, personal)], None, offset=arrays.to_numpy(offset), **parts)
 
 
 def without_estimates(head: Head) -> Head:
