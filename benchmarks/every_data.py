@@ -64,10 +64,10 @@ class Data(NamedTuple):
 
 def data_sets(cifar: str | None, shift: str | None, seeds: int) -> Iterator[Data]:
     """The smaller they are, the more often they are cut anew: test splits are small, too."""
-    yield Data("digits", *load_digits(return_X_y=True), None, [10, 50, 150], 10 * seeds)
-    yield Data("digits", *written(10), [], 10 * seeds, "writers")
+    yield Data("digits", *load_digits(return_X_y=True), None, [10, 50, 150], 5 * seeds)
+    yield Data("ten writers", *written(10), [], 10 * seeds, "writers")
     X, codes = load_breast_cancer(return_X_y=True)
-    yield Data("breast cancer", StandardScaler().fit_transform(X), codes, None, [5, 20], 20 * seeds)
+    yield Data("breast cancer", StandardScaler().fit_transform(X), codes, None, [5, 20], 10 * seeds)
     if shift:
         data = load_npz(shift)
         yield Data(
@@ -175,10 +175,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", help="one data set: the others' rows of the result file stay as they are")
     given = parser.parse_args()
-    found: dict[str, list[dict[str, Any]]] = {}
     for data in data_sets(given.cifar, given.shift, given.seeds):
         if given.only in (None, data.name):
-            rows = found.setdefault(data.name, [])
+            rows: list[dict[str, Any]] = []
             for seed in range(data.seeds):
                 rows += measure(data, seed)
                 keep(data.name, settled(rows))  # what is cut short has the seeds that it came to

@@ -38,6 +38,8 @@ PRIOR_SAMPLES = 20.0
 """How many samples the prior over the weights is worth."""
 REFINEMENT_WEIGHT = 6.0
 """Where the prior sees the weight of the refinement, which explains probabilities (steps of at most one) in logits."""
+ALMOST_ALL = 0.5
+"""A mean leverage from which on samples determine their own scores: what the discriminant is without one cannot be told then."""
 SKETCH = 128
 """Rows of the sketch from which leverages are estimated, to a relative sqrt(2 / rows)."""
 REGIMES = ("sum", "moments", "sketch")
@@ -184,8 +186,9 @@ class PaceHead:
         # shares that stay what they are, evidence would have to shout it down, and be too sure of itself ever after
         fit = Fit(codes, prior.left_out(codes, once, fresh=True), judges, self.weights)
         evidence_at = partial(evidence_of, pooled.discriminant)
-        if client.contributed and len(shares) > 2:
-            leverages, counts = arrays.to_numpy(influence.leverages), arrays.to_numpy(pooled.counts)
+        leverages = arrays.to_numpy(influence.leverages)
+        if client.contributed and len(shares) > 2 and leverages.mean() < ALMOST_ALL:
+            counts = arrays.to_numpy(pooled.counts)
             without = LeftOutDiscriminant.of(pooled.discriminant, counts, arrays.to_numpy(scores), codes, once, leverages)
             evidence_at = partial(left_out_evidence_of, without)
         evidence = evidence_at(scores)
