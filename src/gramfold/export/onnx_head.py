@@ -16,7 +16,7 @@ from gramfold.solve.discriminant import BEYOND, UNLIKELY
 
 PARTS = {
     "streams", "labels", "evidence", "refinement", "offset", "probabilistic", "method", "chosen", "temperature",
-    "origin", "errors",
+    "origin", "errors", "bounds",
 }  # fmt: skip
 """The fields of a head that are written here, or say nothing about its scores."""
 
@@ -37,7 +37,12 @@ def head_nodes(graph: Graph, head: Head, rows: str) -> str:
         total = convert(graph, head.evidence, total)
     if head.refinement:
         total = graph.add("Add", total, _streams(graph, head.refinement, rows, mapped))
-    return total if head.offset is None else graph.plus(total, to_numpy(head.offset))
+    if head.offset is not None:
+        total = graph.plus(total, to_numpy(head.offset))
+    if head.bounds is None:
+        return total
+    least, largest = (graph.constant(bound) for bound in to_numpy(head.bounds).T)
+    return graph.add("Max", graph.add("Min", total, largest), least)
 
 
 def _streams(graph: Graph, streams: Sequence[Stream], rows: str, mapped: dict[str, str]) -> str:

@@ -26,6 +26,7 @@ from gramfold.methods.analytic import Analytic
 from gramfold.methods.parts import learning, own_part, traffic
 from gramfold.methods.parts.learning import Plan, comparable_as, unseen
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
+from gramfold.methods.parts.pace_regressor import bounded
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
 from gramfold.moments import Moments
@@ -168,12 +169,11 @@ class PACE(Analytic):
         train = counting(client)
         honest = unseen(client, space.map, train)
         rows = space.map(train.inputs)
-        if not broadcast.own_parts:
-            return self._head.personalize(client, space, broadcast.refinement, pooled, rows, honest)
-        less = own_part.without(client, space.map)
-        return own_part.put_back(
-            self._head.personalize(less, space, broadcast.refinement, pooled, rows, honest), client, space.map
-        )
+        mine = own_part.without(client, space.map) if broadcast.own_parts else client
+        head = self._head.personalize(mine, space, broadcast.refinement, pooled, rows, honest)
+        if broadcast.own_parts:
+            head = own_part.put_back(head, client, space.map)
+        return head if space.classification else bounded(head, train.targets)
 
     def global_head(self, broadcast: Streams) -> Head:
         return self._head.shared(broadcast.space, solved(broadcast.pooled))
