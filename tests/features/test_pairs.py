@@ -18,9 +18,10 @@ def test_every_feature_depends_on_two_columns_and_on_likely_ones_more_often():
 
 
 def test_they_are_what_they_say_and_the_same_from_their_description(rng):
-    pairs = Pairs(50, 1.2, (1.0, 0.5, 0.2))
-    drawn, rows = features.draw(pairs, 3, 7), rng.standard_normal((20, 3))
-    frequencies, phases = pairs.waves(3, 7, "features")
+    spec = Pairs(50, 1.2, (1.0, 0.5, 0.2))
+    drawn = features.draw(spec, 3, 7)
+    rows = rng.standard_normal((20, 3))
+    frequencies, phases = spec.waves(3, 7, "features")
     np.testing.assert_allclose(drawn(rows), np.cos(rows @ frequencies + phases), atol=1e-12)
     np.testing.assert_array_equal(features.restore(drawn.description, {})(rows), drawn(rows))
 

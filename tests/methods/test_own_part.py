@@ -118,4 +118,4 @@ def test_who_comes_late_has_a_part_of_its_own(shared_curve):
     _, parts, result = shared_curve
     A, b = parts["0"]
     late = result.join(A[:100], b[:100] + 50, "late")
-    assert np.sqrt(np.mean((late.predict(A[100:]) - b[100:] - 50) ** 2)) < 0.7  # of targets that lie 50 away from everybody else's
+    assert np.sqrt(np.mean((late.predict(A[100:]) - b[100:] - 50) ** 2)) < 0.7  # they lie 50 away from everybody's

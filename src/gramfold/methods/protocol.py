@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
+import numpy as np
+
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation, Samples, Task
 from gramfold.heads import Head
@@ -162,8 +164,8 @@ class Method(ABC):
         """Raise unless these parameters are None or finite and not negative."""
         for name in names:
             value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value >= 0):
-                raise GramfoldError(f"{self.name}'s {name} must be a number from 0 up, or None to have it chosen; got {value}")
+            if value is not None and not (isinstance(value, int | float | np.number) and math.isfinite(value) and value >= 0):
+                raise GramfoldError(f"{self.name}'s {name} must be a number from 0 up, or None to have it chosen; got {value!r}")
 
     def parameters(self) -> Mapping[str, Any]:
         """The hyper-parameters, as given."""

@@ -236,6 +236,8 @@ def _number(value: Any) -> float | None:
         return math.nan
     try:
         return float(value)
+    except OverflowError:
+        return math.inf
     except (TypeError, ValueError):
         return _days(value)
 

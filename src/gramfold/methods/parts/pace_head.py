@@ -3,16 +3,18 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.features import Map, MetricMap
-from gramfold.heads import Errors, Evidence, Head, Stream, softmax
+from gramfold.heads import Errors, Evidence, Head, Stream
 from gramfold.methods.parts.influence import Directions, Influence, OfDirections, OfFactor, OfSketch, Sketch
-from gramfold.methods.parts.own_way import Fit, OwnWay, bend, evidence_of
+from gramfold.methods.parts.own_way import Fit, OwnWay, bend, evidence_of, left_out_evidence_of
 from gramfold.methods.parts.pace_regressor import Regression
+from gramfold.methods.parts.unexplained import TINY, refine
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, root_weights, scaled, solve_pooled
 from gramfold.moments import Moments
@@ -21,14 +23,12 @@ from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve.class_prior import ClassPrior
 from gramfold.solve.discriminant import Discriminant
-from gramfold.solve.dual import mean_squared_length, ridge_with_left_out
 from gramfold.solve.leave_one_out import left_out_residuals, mean_leverage
+from gramfold.solve.left_out_discriminant import LeftOutDiscriminant
 from gramfold.solve.ridge import Factor, LeastNorm, spanned
 from gramfold.wire.compact import Compact, full
 from gramfold.wire.record import Record
 
-GAMMA = 0.3
-"""Refinement penalty in units of the kernel's mean diagonal; the result is flat from 0.1 to 3."""
 COSINE, COSINE_LEARNED = 1.5, 0.8
 """Where the prior sees the weight of the cosine, in units of the square root of the number of classes. Learned features bring
 samples closer to their class, all alike: the same angle is weaker evidence."""
@@ -38,8 +38,8 @@ PRIOR_SAMPLES = 20.0
 """How many samples the prior over the weights is worth."""
 REFINEMENT_WEIGHT = 6.0
 """Where the prior sees the weight of the refinement, which explains probabilities (steps of at most one) in logits."""
-TINY = 50.0
-"""Samples at which that is halved: the refinement of a client with few samples is mostly noise."""
+ALMOST_ALL = 0.5
+"""A mean leverage from which on samples determine their own scores: what the discriminant is without one cannot be told then."""
 SKETCH = 128
 """Rows of the sketch from which leverages are estimated, to a relative sqrt(2 / rows)."""
 REGIMES = ("sum", "moments", "sketch")
@@ -185,22 +185,38 @@ class PaceHead:
         # evidence is weighed beside the prior that is honest about a left-out sample; beside a surer one, as is right for class
         # shares that stay what they are, evidence would have to shout it down, and be too sure of itself ever after
         fit = Fit(codes, prior.left_out(codes, once, fresh=True), judges, self.weights)
-        evidence = evidence_of(pooled.discriminant, scores)
+        evidence_at = partial(evidence_of, pooled.discriminant)
+        leverages = arrays.to_numpy(influence.leverages)
+        if client.contributed and len(shares) > 2 and leverages.mean() < ALMOST_ALL:
+            counts = arrays.to_numpy(pooled.counts)
+            without = LeftOutDiscriminant.of(pooled.discriminant, counts, arrays.to_numpy(scores), codes, once, leverages)
+            evidence_at = partial(left_out_evidence_of, without)
+        evidence = evidence_at(scores)
         centre, precision = _weights_prior(len(shares), space.map)
         pair, _ = fit.weights(evidence, centre[:2], precision[:2])
-        unexplained = arrays.to_numpy(targets) - softmax(np.tensordot(pair, evidence, 1) + shares)
-        penalty = GAMMA * mean_squared_length(refined, roots)
-        refinement, refined_fit = ridge_with_left_out(refined, scaled(arrays.like(unexplained, refined), roots), penalty, roots)
-        fit = replace(fit, refined=arrays.to_numpy(refined_fit))
-        start = np.append(pair, centre[2] * once.sum() / (once.sum() + TINY))
-        three, loss = fit.weights(evidence, start, precision)
-        weights, discriminant, alpha = shared, pooled.discriminant, 0.0
+        size = float(once.sum())
+        start = np.append(pair, centre[2] * size**2 / (size**2 + TINY**2))
+        logits = np.tensordot(pair, evidence, 1) + shares
+        refinement = refine(fit, evidence, logits, refined, arrays.to_numpy(targets), roots, start, precision, size)
+        fit, three = refinement.fit, refinement.weights
+        weights, discriminant, way = shared, pooled.discriminant, None
         if self.weights is None and influence.can_weigh_up:
-            own = OwnWay(fit, start, precision, influence, scaled(residuals, roots), targets, roots, client.contributed)
-            alpha, move, scores = own.choose(pooled.discriminant, loss)
-            if move is not None:
-                weights = weights + influence.change(move)
-                discriminant, evidence = own.discriminant(pooled.discriminant, scores, once, shares)
+            own = OwnWay(
+                fit,
+                start,
+                precision,
+                influence,
+                scaled(residuals, roots),
+                targets,
+                scores,
+                roots,
+                client.contributed,
+                evidence_at,
+            )
+            way = own.choose(refinement.loss)
+            if way is not None:
+                weights = weights + influence.change(way.move)
+                discriminant, evidence = own.discriminant(pooled.discriminant, way, once, shares)
                 three, _ = fit.weights(evidence, start, precision)
         left_out = fit.logits(evidence, three)
         trusted = judges if judges is not None and judges.any() else once
@@ -208,11 +224,12 @@ class PaceHead:
         # and for new samples in the class shares that the client has
         chosen = {
             **pooled.chosen,
-            "cosine": float(three[0]), "gaussian": float(three[1]), "refinement": float(three[2]), "alpha": alpha,
+            "cosine": float(three[0]), "gaussian": float(three[1]), "refinement": float(three[2]),
+            "alpha": 0.0 if way is None else way.alpha,
             "leave_one_out_accuracy": _accuracy(left_out + left_out_shares, codes, trusted),
             "leave_one_out_accuracy_same_shares": _accuracy(left_out + shares, codes, trusted),
         }  # fmt: skip
-        stream = Stream(psi, refinement, float(three[2]))
+        stream = Stream(psi, refinement.ridge, float(three[2]))
         return self._classifier(space, weights, discriminant, three, shares, [stream], chosen)
 
     def _classifier(
