@@ -23,8 +23,9 @@ from gramfold.features import Map, MetricMap
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic
-from gramfold.methods.parts import learning, own_part, traffic
+from gramfold.methods.parts import learning, traffic
 from gramfold.methods.parts.learning import Plan, comparable_as, unseen
+from gramfold.methods.parts.own_part import Common
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
 from gramfold.methods.parts.pace_regressor import bounded
 from gramfold.methods.protocol import ClientData
@@ -42,8 +43,8 @@ class Streams(Record, kind="pace/streams"):
     refinement: Map
     seed: int
     pooled: Pooled | None = None
-    own_parts: bool = False
-    """Whether clients fold targets less their own parts, beside the targets."""
+    common: Common | None = None
+    """Where clients fold targets less their own parts, beside the targets: what those are told by."""
 
     @property
     def chosen(self) -> Any:
@@ -130,14 +131,20 @@ class PACE(Analytic):
     def start(self, space: Space, task: Task) -> Streams:
         return Streams(space, draw_map(self.refinement, task, "refinement"), task.seed)
 
-    def learned(self, start: Streams, map: Map) -> Streams:
+    def learned(self, start: Streams, map: Map, common: Common | None = None) -> Streams:
         if isinstance(map, MetricMap) and self._precision != "float64":
             map = map.narrowed("float32")
         space = replace(start.space, map=map)
-        own_parts = self.own_parts and not space.classification and own_part.applies(map)
-        if own_parts and space.outputs is not None:
+        if common is not None and space.outputs is not None:
             space = replace(space, outputs=2 * space.outputs)
-        return replace(start, space=space, refinement=comparable_as(map, start.refinement), own_parts=own_parts)
+        return replace(start, space=space, refinement=comparable_as(map, start.refinement), common=common)
+
+    def again(self, task: Task, broadcast: Streams) -> Streams:
+        begun: Any = super().again(task, broadcast)
+        return begun if broadcast.common is None else self.learned(begun, broadcast.space.map, broadcast.common)
+
+    def by_sample(self, broadcast: Streams) -> bool:
+        return broadcast.common is None
 
     @property
     def adds_up(self) -> bool:
@@ -153,12 +160,15 @@ class PACE(Analytic):
         return self.own_parts
 
     def upload(self, client: ClientData, broadcast: Streams) -> Moments:
-        if broadcast.own_parts:
-            client = own_part.without(client, broadcast.space.map, beside=True)
+        if broadcast.common is not None:
+            train = counting(client)
+            client = replace(
+                client, train=broadcast.common.without(train, learning.own_part(broadcast.common, train), beside=True)
+            )
         return self._head.upload(broadcast.space.fold(client), client)
 
     def solve(self, total: Moments, broadcast: Streams) -> Streams:
-        head = replace(self._head, own_parts=broadcast.own_parts)
+        head = replace(self._head, own_parts=broadcast.common is not None)
         return replace(broadcast, pooled=head.pool(total, broadcast.seed, learning.caution(broadcast.space.map)))
 
     def reply(self, upload: Moments | None, broadcast: Streams) -> Streams:
@@ -169,10 +179,13 @@ class PACE(Analytic):
         train = counting(client)
         honest = unseen(client, space.map, train)
         rows = space.map(train.inputs)
-        mine = own_part.without(client, space.map) if broadcast.own_parts else client
-        head = self._head.personalize(mine, space, broadcast.refinement, pooled, rows, honest)
-        if broadcast.own_parts:
-            head = own_part.put_back(head, client, space.map)
+        if broadcast.common is None:
+            head = self._head.personalize(client, space, broadcast.refinement, pooled, rows, honest)
+        else:  # samples that have a say in the own part do not judge
+            own, judges = learning.own_part(broadcast.common, train), ~learning.seen(train)
+            less = replace(client, train=broadcast.common.without(train, own))
+            head = self._head.personalize(less, space, broadcast.refinement, pooled, rows, judges)
+            head = broadcast.common.put_back(head, own)
         return head if space.classification else bounded(head, train.targets)
 
     def global_head(self, broadcast: Streams) -> Head:

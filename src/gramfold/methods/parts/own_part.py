@@ -9,7 +9,7 @@ The part depends on which samples are the client's, so what clients have in comm
 Strangers, who have no such part, get a head of the targets as they are.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,39 +18,51 @@ from gramfold.features.metric import CENTRE, PLAIN, REACHES, SCALE, TAILS
 from gramfold.federation import Samples
 from gramfold.heads import Head, Stream
 from gramfold.methods.parts.pace_regressor import Regression
-from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import counting, root_weights, scaled
+from gramfold.methods.spaces import root_weights, scaled
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.leave_one_out import Kernel
+from gramfold.wire.record import Record
 
-OWN = "own part"
-"""In a client's memory: the weights of [1, z], z being the standardised columns."""
 GAMMAS = np.logspace(-2, 3, 11)
 """Penalties tried, in units of the kernel's mean diagonal."""
 WORTH = 10.0
 """How much more likely, as a logarithm, its left-out samples must be with a part along all columns than with an offset alone."""
 
 
-def applies(map: Map) -> bool:
-    """Whether there is a pilot to fit an own part beside: in tables whose metric is learned."""
-    return isinstance(map, MetricMap) and map.columns is not None and map.follows_labels
+@dataclass(frozen=True)
+class Common(Record, kind="own part/common"):
+    """The last pilot and its head: what a client's targets are compared with. It travels on with the method's broadcasts, so that
+    a part follows from samples alone, whenever they are folded, forgotten or given again."""
 
+    pilot: Map
+    weights: Array
 
-def along(map: MetricMap) -> MetricMap:
-    """[1, z] of a map's columns, which go no farther than its tails begin: far out a site has few samples, or none, and its own
-    slopes are not to be trusted there."""
-    ends = dict.fromkeys((TAILS, REACHES), map.description[TAILS])
-    columns = {name: map.arrays[name] for name in (CENTRE, SCALE)}
-    return MetricMap({PLAIN: map.plain.description, "blocks": [], **ends}, columns)
+    def part(self, train: Samples) -> Array:
+        """The weights of [1, z], z being the standardised columns, from samples of a client."""
+        rows = self.pilot(train.inputs)
+        left = arrays.float64(arrays.like(train.targets, rows)) - rows @ arrays.like(self.weights, rows)
+        return fitted(self.along(train.inputs), left, root_weights(train, rows))
 
+    @property
+    def along(self) -> MetricMap:
+        """[1, z], where columns go no farther than their tails begin: far out a site has few samples, or none, and its own slopes
+        are not to be trusted."""
+        assert isinstance(self.pilot, MetricMap)
+        ends = dict.fromkeys((TAILS, REACHES), self.pilot.tails)
+        columns = {name: self.pilot.arrays[name] for name in (CENTRE, SCALE)}
+        return MetricMap({PLAIN: self.pilot.plain.description, "blocks": [], **ends}, columns)
 
-def learn(client: ClientData, train: Samples, pilot: MetricMap, weights: Array) -> None:
-    """Remember what these samples say about the client's own part, given the weights of the pilot's head."""
-    rows = pilot(train.inputs)
-    left = arrays.float64(arrays.like(train.targets, rows)) - rows @ arrays.like(weights, rows)
-    plain, roots = along(pilot)(train.inputs), root_weights(train, rows)
-    client.memory[OWN] = fitted(plain, left, roots)
+    def without(self, train: Samples, own: Array, beside: bool = False) -> Samples:
+        """Samples whose targets are less a part; `beside` these, the targets as they are."""
+        plain = self.along(train.inputs)
+        targets = arrays.float64(arrays.like(train.targets, plain))
+        less = targets - plain @ arrays.like(own, plain)
+        return Samples(train.inputs, arrays.concatenate([less, targets], axis=1) if beside else less, train.weights)
+
+    def put_back(self, head: Head, own: Array) -> Head:
+        """A head for the targets less a part, made one for the targets."""
+        return replace(head, streams=[*head.streams, Stream(self.along, own)])
 
 
 def fitted(plain: Array, left: Array, roots: Array | None) -> Array:
@@ -74,25 +86,3 @@ def fitted(plain: Array, left: Array, roots: Array | None) -> Array:
     if chosen is not None:
         own[1:], own[0] = straight.refinement(chosen)
     return own
-
-
-def without(client: ClientData, map: Map, beside: bool = False) -> ClientData:
-    """The client with targets less its own part; `beside` these, the targets as they are."""
-    train = counting(client)
-    targets, own = train.targets, client.memory.get(OWN)
-    if own is not None and isinstance(map, MetricMap):
-        plain = along(map)(train.inputs)
-        less = arrays.float64(arrays.like(targets, plain)) - plain @ arrays.like(own, plain)
-    else:
-        less = targets
-    return replace(
-        client, train=Samples(train.inputs, arrays.concatenate([less, targets], axis=1) if beside else less, train.weights)
-    )
-
-
-def put_back(head: Head, client: ClientData, map: Map) -> Head:
-    """A head for the targets less the own part, made one for the targets."""
-    own = client.memory.get(OWN)
-    if own is None or not isinstance(map, MetricMap):
-        return head
-    return replace(head, streams=[*head.streams, Stream(along(map), own)])
