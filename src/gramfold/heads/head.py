@@ -147,6 +147,8 @@ class Head:
 
     def predict_proba(self, inputs: Array) -> np.ndarray:
         """n x classes probabilities."""
+        if self.labels is None:
+            raise GramfoldError("this head predicts values, not classes; see predict and predict_interval")
         if not self.probabilistic:
             raise GramfoldError(f"the scores of {self.method or 'this head'} are not probabilities; PACE gives them")
         return self.probabilities(arrays.to_numpy(self.scores(inputs)))
@@ -159,6 +161,8 @@ class Head:
         """An interval for the value of each sample (n x 2; n x outputs x 2 where there are several): so large a part of new
         samples, `coverage`, lies within it. From the errors that left-out samples had, whatever their distribution; the shared
         head's, and that of a client with too few samples for it, takes them to be Gaussian."""
+        if self.labels is not None:
+            raise GramfoldError("this head predicts classes, not values; predict_proba says how sure it is")
         if self.errors is None:
             raise GramfoldError(f"{self.method or 'this head'} gives no intervals; PACE does, for regression")
         predicted, half = self.predict(inputs), self.errors.half_width(coverage)
