@@ -37,11 +37,11 @@ class Origin:
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> "Origin":
+    def from_json(cls, text: str, whose: str = "a file") -> "Origin":
         try:
             return cls.from_dict(json.loads(text))
-        except ValueError as error:
-            raise GramfoldError(f"cannot read where features come from: {error}") from None
+        except (GramfoldError, *MALFORMED) as error:
+            raise GramfoldError(f"{whose} does not say where its features come from: {error}") from None
 
     @classmethod
     def from_dict(cls, fields: Any) -> "Origin":

@@ -101,6 +101,7 @@ def test_mistakes_are_one_line(gramfold):
         (["apfl", "--set", "rounds"], "error: cannot read --set 'rounds'"),
         (["apfl", "--quick", "--data", "a.npz"], "error: no such data file: a.npz"),
         (["apfl", "--data", "a.npz", "--data", "b.npz"], "error: --data is given twice"),
+        (["leaderboard", "--quick", "--only", "moon"], "error: no cell's key is like moon; there are "),
     ):
         code, _, err = gramfold("bench", *arguments)
         assert (code, err.count("\n")) == (2, 1)

@@ -188,7 +188,8 @@ def test_importing_gramfold_imports_none_of_it():
 import sys, gramfold
 print([name for name in sys.modules if name.startswith(("gramfold.backbones", "gramfold.sources", "gramfold.extraction"))])
 import gramfold.cli.main
-heavy = {"PIL", "onnx", "onnxruntime", "transformers", "torch", "pyarrow", "pandas", "starlette", "uvicorn", "sklearn"}
+heavy = {"PIL", "onnx", "onnxruntime", "transformers", "torch", "pyarrow", "pandas", "starlette", "uvicorn", "sklearn",
+         "scipy.stats", "scipy.optimize"}
 print(sorted(heavy & set(sys.modules)))
 fresh = [name for name in sys.modules if name.startswith(("gramfold.export", "gramfold.serving"))]
 print(fresh)

@@ -75,6 +75,7 @@ BAD = {
     "cubic features": ({"features": X[:, :, None], "labels": Y}, "expected features"),
     "too few labels": ({"features": X, "labels": Y[:-1]}, "`labels` has shape"),
     "one-hot labels": ({"features": X, "labels": np.eye(3)[Y]}, "`labels` has shape"),
+    "an origin without end": ({"features": X, "labels": Y, "origin": np.array("[" * 100_000)}, "where its features come from"),
     "negative labels": ({"features": X, "labels": Y - 1}, "out of range: found -1"),
     "negative whole fractions": ({"features": X, "labels": Y - 1.0}, "out of range: found -1"),
     "labels without names": ({"features": X, "labels": Y, "classes": np.array(["a", "b"])}, "found 2, but `classes` names 2"),

@@ -87,7 +87,8 @@ def test_features_get_the_heads_own_probabilities(federation, blobs, tmp_path):
             answer = httpx.post(f"{address}/predict", json=question)
             assert answer.status_code == 400
             assert words in answer.json()["error"]
-        assert httpx.post(f"{address}/predict", content=b"nonsense").status_code == 400
+        for nonsense in (b"nonsense", b"[" * 100_000):
+            assert httpx.post(f"{address}/predict", content=nonsense).status_code == 400
         assert "no image" in httpx.post(f"{address}/predict", files={"image": a_png(0)}).json()["error"]
 
 
@@ -120,7 +121,7 @@ def test_rows_of_a_table_and_texts(tmp_path):
     desk = load_data(texts, open_backbone(name), columns=Columns(label="intent"))
     gf.run(gf.PACE(), Federation.from_dataset(desk, 2, "iid")).heads["0"].save(tmp_path / "desk.safetensors")
     with served(tmp_path / "patients.safetensors", tmp_path / "desk.safetensors", backbone=name) as address:
-        rows = [{"age": 75, "sex": "f"}, {"age": 20, "sex": "?"}, {"sex": "m"}]
+        rows = [{"age": 75, "sex": "f"}, {"age": 20, "sex": "?"}, {"sex": "m"}, {"age": 10**400}]
         found = httpx.post(f"{address}/patients/predict", json={"rows": rows}).json()["predictions"]
         assert [answer["class"] for answer in found[:2]] == ["old", "young"]
         found = httpx.post(f"{address}/desk/predict", json={"texts": ["abba", "zx"]}).json()["predictions"]

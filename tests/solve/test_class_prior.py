@@ -66,7 +66,7 @@ def test_classes_come_as_often_as_it_says():
 
 def test_a_fresh_draw_is_believed_less_than_ones_own_past():
     """Left out of its class, a client's only sample of it: the honest prior gives it more than one that clings to the counts."""
-    prior = ClassPrior.of(np.array([40, 40, 1, 0, 0]), POOLED)
+    prior = ClassPrior.of(np.array([40, 30, 1, 10, 0]), POOLED)
     fresh, clinging = (np.exp(prior.left_out(np.array([2]), np.ones(1), fresh)[0]) for fresh in (True, False))
     assert fresh.sum() == pytest.approx(1.0)
     assert fresh[2] > 1.5 * clinging[2]

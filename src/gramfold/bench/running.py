@@ -47,6 +47,8 @@ def run_bench(
     cells = {cell.key: cell for cell in listed}
     assert len(cells) == len(listed), "two cells have one key"
     named = {key for key in cells if not only or any(fnmatch.fnmatchcase(key, pattern) for pattern in only)}
+    if not named:
+        raise GramfoldError(f"no cell's key is like {', '.join(only)}; there are {len(cells)}, such as {next(iter(cells))}")
     wanted = named.union(*(cells[key].needs for key in named))
     missing = [cell for key, cell in cells.items() if key in wanted and not _path(folder, key).exists()]
     ends = None if minutes is None else time.monotonic() + 60 * minutes

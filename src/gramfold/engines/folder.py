@@ -14,7 +14,7 @@ from typing import Any
 from gramfold import wire
 from gramfold.engines.result import Result
 from gramfold.engines.saved import make_folder
-from gramfold.errors import GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.report import render_page
 from gramfold.version import __version__
 
@@ -48,7 +48,7 @@ def read_page(source: Path) -> dict[str, Any]:
     try:
         content = json.loads(wire.read(path))
         written = content.get("format", FORMAT)
-    except (ValueError, AttributeError):
+    except MALFORMED:
         raise GramfoldError(f"{path} is not a result of gramfold run") from None
     try:
         content = wire.opened(content) if "checksum" in content else content  # older ones have none

@@ -19,6 +19,7 @@ from gramfold.features import (
     Map,
     Normalize,
     Nystroem,
+    Pairs,
     Projection,
     layer_names,
 )
@@ -57,7 +58,7 @@ def _projection(graph: Graph, spec: Projection, rows: str, place: Place) -> str:
     return ACTIVATIONS[spec.activation](graph, graph.matmul(rows, spec.matrix(*place)))
 
 
-def _fourier(graph: Graph, spec: Fourier, rows: str, place: Place) -> str:
+def _fourier(graph: Graph, spec: Fourier | Pairs, rows: str, place: Place) -> str:
     frequencies, phases = spec.waves(*place)
     return graph.add("Cos", graph.plus(graph.matmul(rows, frequencies), phases))
 
@@ -89,6 +90,7 @@ SPECS: dict[type[FeatureMap], Callable[[Graph, Any, str, Place], str]] = {
     Normalize: _normalize,
     Projection: _projection,
     Fourier: _fourier,
+    Pairs: _fourier,
     Nystroem: _nystroem,
     Chain: _chain,
     Concat: _concat,

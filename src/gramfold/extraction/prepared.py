@@ -111,7 +111,8 @@ def load_features(path: Path) -> tuple[np.ndarray | None, Origin | None]:
         return None, None
     if not len(found["features"]):
         raise GramfoldError(f"{path.name} holds no samples")
-    return check.samples(found["features"], path.name), (Origin.from_json(str(found["origin"])) if "origin" in found else None)
+    origin = Origin.from_json(str(found["origin"]), path.name) if "origin" in found else None
+    return check.samples(found["features"], path.name), origin
 
 
 def save_features(path: Path, dataset: Dataset) -> None:

@@ -4,6 +4,7 @@ from gramfold.features.base import DrawnMap, FeatureMap, Map, draw, draw_describ
 from gramfold.features.deep import DeepMap, layer_names
 from gramfold.features.maps import ACTIVATIONS, Bias, Fourier, Linear, Normalize, Nystroem, Projection, Standardize
 from gramfold.features.metric import Block, Metric, MetricMap
+from gramfold.features.pairs import Pairs
 from gramfold.features.registry import restore
 from gramfold.features.stack import Chain, Concat, parse
 from gramfold.wire.record import RESTORE
@@ -12,6 +13,6 @@ RESTORE["map"] = restore
 
 __all__ = [
     "ACTIVATIONS", "Bias", "Block", "Chain", "Concat", "DeepMap", "DrawnMap", "FeatureMap", "Fourier", "Linear", "Map", "Metric",
-    "MetricMap", "Normalize", "Nystroem", "Projection", "Standardize", "draw", "draw_described", "fingerprint_of", "layer_names",
-    "parse", "restore",
+    "MetricMap", "Normalize", "Nystroem", "Pairs", "Projection", "Standardize", "draw", "draw_described", "fingerprint_of",
+    "layer_names", "parse", "restore",
 ]  # fmt: skip

@@ -104,7 +104,7 @@ def load_npz(path: str | Path, whole: bool = True, regression: bool = False) -> 
             raise GramfoldError(f"{name}: `train` is the same for all samples; leave it out to split each client's data")
     client = content.get("client")
     owners = None if client is None else check.names(client, len(inputs), "client", name)
-    origin = Origin.from_json(str(content["origin"])) if "origin" in content else None
+    origin = Origin.from_json(str(content["origin"]), name) if "origin" in content else None
     return Dataset(name, inputs, targets, labels, train, owners, whole, origin)
 
 

@@ -11,7 +11,8 @@
              (s, t, l) = most likely weights of s a + t b + l r + q         with a prior worth a few samples: small clients shrink
     head     softmax(s a(x) + t b(x) + l psi(x) R + q)
 
-A client's model does not depend on how the others' data is split among them: it uses only their sums.
+A client's model does not depend on how the others' data is split among them: it uses only their sums. (Regression on tables is
+the exception, unless told otherwise: see `own_parts`.)
 """
 
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic
 from gramfold.methods.parts import learning, traffic
 from gramfold.methods.parts.learning import Plan, comparable_as, unseen
+from gramfold.methods.parts.own_part import Common, put_back
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
@@ -40,6 +42,8 @@ class Streams(Record, kind="pace/streams"):
     refinement: Map
     seed: int
     pooled: Pooled | None = None
+    common: Common | None = None
+    """Where clients fold targets less their own parts, beside the targets: what those are told by."""
 
     @property
     def chosen(self) -> Any:
@@ -61,6 +65,10 @@ class PACE(Analytic):
     and it sends the m x m triangle L; "moments" - each client's, and it sends as many directions as it has samples; "sketch" -
     only the sum, and it sends a 128 x m sketch of L, from which leverages are approximate; None: "sum" where the triangle has up
     to 16 MB, else "sketch".
+
+    `own_parts`: in regression on tables clients take what is their own, an offset or more, out of the targets before they are
+    folded. What they have in common is found better so, but depends on how samples are cut among them, as it must. With False
+    it does not.
     """
 
     name: ClassVar[str] = "pace"
@@ -77,6 +85,7 @@ class PACE(Analytic):
     budget: int | str | None = None
     memory: int = 2**30
     precision: str | None = None
+    own_parts: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -121,10 +130,20 @@ class PACE(Analytic):
     def start(self, space: Space, task: Task) -> Streams:
         return Streams(space, draw_map(self.refinement, task, "refinement"), task.seed)
 
-    def learned(self, start: Streams, map: Map) -> Streams:
+    def learned(self, start: Streams, map: Map, common: Common | None = None) -> Streams:
         if isinstance(map, MetricMap) and self._precision != "float64":
             map = map.narrowed("float32")
-        return replace(start, space=replace(start.space, map=map), refinement=comparable_as(map, start.refinement))
+        space = replace(start.space, map=map)
+        if common is not None and space.outputs is not None:
+            space = replace(space, outputs=2 * space.outputs)
+        return replace(start, space=space, refinement=comparable_as(map, start.refinement), common=common)
+
+    def again(self, task: Task, broadcast: Streams) -> Streams:
+        begun: Any = super().again(task, broadcast)
+        return begun if broadcast.common is None else self.learned(begun, broadcast.space.map, broadcast.common)
+
+    def by_sample(self, broadcast: Streams) -> bool:
+        return broadcast.common is None
 
     @property
     def adds_up(self) -> bool:
@@ -135,22 +154,35 @@ class PACE(Analytic):
         upload = super().local(client, broadcast)
         return upload.rounded(self._precision) if isinstance(upload, Moments) else upload
 
+    @property
+    def takes_own_parts(self) -> bool:
+        return self.own_parts
+
     def upload(self, client: ClientData, broadcast: Streams) -> Moments:
+        if broadcast.common is not None:
+            train = counting(client)
+            client = replace(
+                client, train=broadcast.common.without(train, learning.own_part(broadcast.common, train), beside=True)
+            )
         return self._head.upload(broadcast.space.fold(client), client)
 
     def solve(self, total: Moments, broadcast: Streams) -> Streams:
-        return replace(broadcast, pooled=self._head.pool(total, broadcast.seed, learning.caution(broadcast.space.map)))
+        head = replace(self._head, own_parts=broadcast.common is not None)
+        return replace(broadcast, pooled=head.pool(total, broadcast.seed, learning.caution(broadcast.space.map)))
 
     def reply(self, upload: Moments | None, broadcast: Streams) -> Streams:
         return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))
 
     def personalize(self, client: ClientData, broadcast: Streams) -> Head:
-        space = broadcast.space
+        space, pooled = broadcast.space, solved(broadcast.pooled)
         train = counting(client)
         honest = unseen(client, space.map, train)
-        return self._head.personalize(
-            client, space, broadcast.refinement, solved(broadcast.pooled), space.map(train.inputs), honest
-        )
+        rows = space.map(train.inputs)
+        if broadcast.common is None:
+            return self._head.personalize(client, space, broadcast.refinement, pooled, rows, honest)
+        own, judges = learning.own_part(broadcast.common, train), ~learning.seen(train)  # the others have a say in the own part
+        less = replace(client, train=broadcast.common.without(train, own))
+        return put_back(self._head.personalize(less, space, broadcast.refinement, pooled, rows, judges), own)
 
     def global_head(self, broadcast: Streams) -> Head:
         return self._head.shared(broadcast.space, solved(broadcast.pooled))

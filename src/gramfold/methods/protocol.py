@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
+import numpy as np
+
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation, Samples, Task
 from gramfold.heads import Head
@@ -76,6 +78,10 @@ class Method(ABC):
     def again(self, task: Task, broadcast: Any) -> Record:
         """What clients were sent before the round of that sum, from what they were sent after it."""
         return self.begin(task)
+
+    def by_sample(self, broadcast: Any) -> bool:
+        """Whether that sum is one over samples, so that some of a client's can come and go without the rest."""
+        return True
 
     def is_last(self, round_number: int, broadcast: Any) -> bool:
         """Whether the round that a broadcast begins is the last."""
@@ -158,8 +164,8 @@ class Method(ABC):
         """Raise unless these parameters are None or finite and not negative."""
         for name in names:
             value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value >= 0):
-                raise GramfoldError(f"{self.name}'s {name} must be a number from 0 up, or None to have it chosen; got {value}")
+            if value is not None and not (isinstance(value, int | float | np.number) and math.isfinite(value) and value >= 0):
+                raise GramfoldError(f"{self.name}'s {name} must be a number from 0 up, or None to have it chosen; got {value!r}")
 
     def parameters(self) -> Mapping[str, Any]:
         """The hyper-parameters, as given."""

@@ -202,6 +202,17 @@ class Moments:
         products.append(r, q.T @ targets)
         return self._same_space(self.exact_n, self.squares, products, self.extra_weight), q
 
+    def halves(self) -> tuple["Moments", "Moments"]:
+        """Those of the first half of the targets, and of the second: for continuous ones that were folded side by side."""
+        outputs = self.outputs // 2
+        both = []
+        for take in (slice(0, outputs), slice(outputs, 2 * outputs)):
+            half = Moments(self.dim, outputs, labels=self.labels, fingerprint=self.fingerprint, like=self.products.like)
+            half.exact_n, half.extra_weight, half.rounding = self.exact_n, self.extra_weight, self.rounding
+            half.squares, half.products = self.squares[take], Products.of(self.lower_gram, self.cross[:, take])
+            both.append(half)
+        return both[0], both[1]
+
     def __repr__(self) -> str:
         kind = "targets" if self.labels is None else "classes"
         return f"Moments(n={self.n}, dim={self.dim}, {kind}={self.outputs})"

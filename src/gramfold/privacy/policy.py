@@ -18,6 +18,11 @@ class Privacy:
     secure: SecureSum | None = None
     dp: DP | None = None
 
+    def __post_init__(self) -> None:
+        for name, kind, such in (("secure", SecureSum, "gf.SecureSum()"), ("dp", DP, "gf.DP(eps=8)")):
+            if (given := getattr(self, name)) is not None and not isinstance(given, kind):
+                raise GramfoldError(f"{name}= takes {such}, or None for a run without; got {given!r}")
+
     def __bool__(self) -> bool:
         return self.secure is not None or self.dp is not None
 

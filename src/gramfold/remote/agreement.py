@@ -1,18 +1,14 @@
 """Which sites' descriptions of their data fit together. Whoever differs from most is excluded by name, before there is a task."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from gramfold.errors import GramfoldError
 from gramfold.origin import Origin
-from gramfold.remote import reports
-from gramfold.sources import TableStatistics
-from gramfold.sources.encoder import MOST_CATEGORIES
+from gramfold.remote import reports, table_agreement
+from gramfold.remote.majority import inflating, minority
 
 Description = Mapping[str, Any]
-MOST_COLUMNS = 10_000
-"""Of a site's table."""
 MOST_INPUTS = 10**8
 """Numbers per sample."""
 CRITERIA: Mapping[str, Callable[[Description], Any]] = {
@@ -21,7 +17,7 @@ CRITERIA: Mapping[str, Callable[[Description], Any]] = {
     "kind of targets": lambda site: "continuous" if site["labels"] is None else "classes",
     "number of targets": lambda site: site["outputs"] if site["labels"] is None else None,
     "kind of labels": lambda site: "names" if isinstance((site["labels"] or [0])[0], str) else "numbers",
-    "columns": lambda site: _columns_of(site["table"]) if "table" in site else None,
+    "form": lambda site: "a table" if "table" in site else "features",
     "backbone": lambda site: site["origin"]["fingerprint"] if "origin" in site else None,
     "list of classes": lambda site: tuple(site["labels"]) if site["declared"] else None,
 }
@@ -39,8 +35,13 @@ def odd_ones_out(described: Mapping[str, Description], most_classes: int) -> dic
             reason = str(error) if isinstance(error, GramfoldError) else repr(error)
             odd[name] = f"its description of its data is refused: {reason}"
     for what, of in CRITERIA.items():
-        odd |= _minority(what, {name: of(described[name]) for name in described if name not in odd})
-    return odd | _most_inflating({name: described[name] for name in described if name not in odd}, most_classes)
+        odd |= minority(what, {name: of(described[name]) for name in described if name not in odd})
+    tables = {name: site["table"] for name, site in described.items() if "table" in site and name not in odd}
+    odd |= table_agreement.odd_ones_out(tables)
+    labels = {name: site["labels"] for name, site in described.items() if name not in odd and site["labels"] is not None}
+    for name, own in inflating(labels, most_classes).items():
+        odd[name] = f"with its labels there are more than {most_classes} classes, {own} of them its own; see `max-classes`"
+    return odd
 
 
 def _check(site: Description, most_classes: int) -> None:
@@ -55,10 +56,7 @@ def _check(site: Description, most_classes: int) -> None:
     if "origin" in site:
         Origin.from_dict(site["origin"])
     if "table" in site:
-        statistics = TableStatistics.from_dict(site["table"])
-        sizes = [len(column.counts or ()) for column in statistics.by_column.values()]
-        if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_CATEGORIES:
-            raise GramfoldError(f"a table of more than {MOST_COLUMNS} columns, or {MOST_CATEGORIES} categories in one")
+        table_agreement.check(site["table"], site["samples"])
     labels = site["labels"]
     if labels is None:
         return
@@ -71,42 +69,3 @@ def _check(site: Description, most_classes: int) -> None:
             reports.text(label, "label")
         else:
             reports.whole(label, "label", -(2**53), 2**53)
-
-
-def _columns_of(table: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The names of a table's columns, and whether they hold numbers or words; a column without anything in it holds neither."""
-    statistics = TableStatistics.from_dict(table).by_column
-    return tuple(sorted((name, "numbers" if column.counts is None else "words") for name, column in statistics.items()))
-
-
-def _minority(what: str, opinions: Mapping[str, Any]) -> dict[str, str]:
-    """The sites whose opinion is not that of most; none where there is no most."""
-    counts = Counter(opinion for opinion in opinions.values() if opinion is not None).most_common(2)
-    if len(counts) < 2 or counts[0][1] == counts[1][1]:
-        return {}
-    (usual, many), _ = counts
-    return {
-        name: f"its {what} ({_short(opinion)}) is not that of {many} other sites ({_short(usual)})"
-        for name, opinion in opinions.items()
-        if opinion is not None and opinion != usual
-    }
-
-
-def _most_inflating(described: Mapping[str, Description], most_classes: int) -> dict[str, str]:
-    """The sites to leave out for the others to have few enough classes: first those that bring most labels nobody else has."""
-    labels = {name: set(site["labels"]) for name, site in described.items() if site["labels"] is not None}
-    odd: dict[str, str] = {}
-    while len(set().union(*labels.values())) > most_classes:
-        held = Counter(label for mine in labels.values() for label in mine)
-        own = {name: sum(held[label] == 1 for label in mine) for name, mine in labels.items()}
-        worst = max(sorted(own), key=lambda name: own[name])
-        del labels[worst]
-        odd[worst] = (
-            f"with its labels there are more than {most_classes} classes, {own[worst]} of them its own; see `max-classes`"
-        )
-    return odd
-
-
-def _short(value: object) -> str:
-    shown = str(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."

@@ -129,7 +129,7 @@ class Backbones:
 def read_question(body: bytes) -> Mapping[str, Any]:
     try:
         question = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise GramfoldError('the question is no JSON; write for example {"features": [[...]]}') from None
     if not isinstance(question, dict):
         raise GramfoldError('the question must be a JSON object, such as {"features": [[...]]}')

@@ -19,6 +19,8 @@ OWN = 30.0
 """Of a strength a, a client of n samples believes the part (a + OWN) / (a + OWN + 4 n). Its next samples follow its own past more
 than a fresh draw would: where test splits have exactly its own shares none of a is best, with fresh draws all of it, and this
 loses little to either (docs/data.md)."""
+LEAST = 2.0
+"""So many pseudo-samples, or all of a smaller a, are believed in any case: a class that a client has not met yet may come."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ class ClassPrior:
 
     def _logs(self, weights: np.ndarray, counts: np.ndarray, fresh: bool = False) -> np.ndarray:
         n = counts.sum(1, keepdims=True)
-        believed = STRENGTHS * (1.0 if fresh else (STRENGTHS + OWN) / (STRENGTHS + OWN + 4.0 * n))
+        own = (STRENGTHS + OWN) / (STRENGTHS + OWN + 4.0 * n)
+        believed = STRENGTHS if fresh else np.maximum(STRENGTHS * own, np.minimum(STRENGTHS, LEAST))
         likely = np.exp(weights - weights.max(1, keepdims=True))
         likely /= likely.sum(1, keepdims=True)
         likely = likely / (n + believed)

@@ -55,6 +55,12 @@ def _of_unit_spread(axes: Array, base: float, probes: Array) -> tuple[Array, flo
     return axes * math.sqrt(factor), base * factor
 
 
+def importance(axes: Array, base: float) -> tuple[float, ...]:
+    """How long every column alone is in the metric, in units of the longest; three digits, and no column with none."""
+    lengths = ((base * np.eye(len(axes)) + arrays.to_numpy(axes @ axes.T)) ** 2).sum(0) ** 0.5
+    return tuple(np.round(lengths / lengths.max(), 3).clip(1e-3).tolist())
+
+
 def score(gram: Array, cross: Array, target_squares: float, n: float) -> float:
     """How far off features are by generalised cross-validation, at their best penalty."""
     penalty = choose_penalty(gram, cross, target_squares, n, CAUTION)

@@ -36,7 +36,7 @@ METHODS = {
     "afl": gf.AFL(),
     "fedhip": gf.FedHiP(),
     "apfl": gf.APFL(refinement="relu:64"),
-    "pace": gf.PACE(refinement="relu:64"),
+    "pace": gf.PACE(features="bias+linear+fourier:64", refinement="relu:64"),  # learned ones: test_network_project
     "fedavg": gf.FedAvg(rounds=2, lr=0.1, epochs=1),
     "class-means": ClassMeans(own=2.0),  # not gramfold's: in a module of the tests
 }

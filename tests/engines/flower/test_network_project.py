@@ -198,6 +198,8 @@ def test_up_runs_an_app_as_it_says_and_leaves_nothing(tmp_path):
         _until(lambda: "The result will be in" in up.output(), up)
         assert len(members(tmp_path / "net")) >= 6
         commands = up.output().partition("In another terminal:\n")[2].partition("The result")[0]
+        commands = commands.replace("--stream", "--stream -c 'method=\"afl\"'")  # one round: the README's test has all of PACE's
+        assert "afl" in commands
         done = subprocess.run(["bash", "-ec", commands], cwd="/", capture_output=True, text=True, check=False, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "2 sites have their heads" in done.stdout + done.stderr

@@ -21,6 +21,12 @@ from gramfold.networks.resnet import StridedConv1x1
 SMALL = gf.HeartPFL(model="resnet:4x1", lr=0.05, rounds=2, epochs=1, participation=1.0, akt_steps=2, akt_batch=64)
 
 
+@pytest.fixture(scope="module")
+def whole(pictures, image_file) -> gf.Result:
+    """A run with all its parts."""
+    return gf.run(replace(SMALL, proxy=image_file), pictures)
+
+
 def published(**more):
     return networks.describe("resnet18", (32, 32, 3), 100, 0, **{"adapters": True, "freeze": True, "pretrained": None, **more})
 
@@ -62,13 +68,13 @@ def test_pretrained_weights_load_by_their_usual_names_and_wrong_ones_are_refused
             networks.build(networks.describe(*shape, **describe, pretrained=str(tmp_path / name)))
 
 
-def test_it_learns_keeps_convolutions_frozen_and_gives_the_same_bits_again(pictures):
-    method = replace(SMALL, rounds=4, epochs=3)
-    first, second = (gf.run(method, pictures) for _ in range(2))
-    assert first.mean_accuracy > 0.45, "three classes: chance is 0.33"
-    for name in first.heads:
-        assert distance(first.heads[name], second.heads[name]) == 0
-    assert not any("conv" in name for name in first.heads["0"].state), "frozen weights neither train nor travel"  # type: ignore[attr-defined]
+def test_it_learns_keeps_convolutions_frozen_and_gives_the_same_bits_again(pictures, image_file, whole):
+    result = gf.run(replace(SMALL, rounds=4, epochs=3), pictures)
+    assert result.mean_accuracy > 0.45, "three classes: chance is 0.33"
+    assert not any("conv" in name for name in result.heads["0"].state), "frozen weights neither train nor travel"  # type: ignore[attr-defined]
+    again = gf.run(replace(SMALL, proxy=image_file), pictures)
+    for name in whole.heads:
+        assert distance(whole.heads[name], again.heads[name]) == 0
 
 
 @pytest.mark.parametrize("more", [{}, {"adapters": False, "freeze": False, "prox": 0.0}])
@@ -92,9 +98,9 @@ def test_normalisation_in_training_is_the_usual_one():
         torch.testing.assert_close(value, getattr(usual, key))
 
 
-def test_a_run_stopped_in_the_middle_of_a_round_goes_on_to_the_same_bits(pictures, image_file, tmp_path, monkeypatch):
-    method = replace(SMALL, rounds=3, proxy=image_file)
-    whole, calls, update = gf.run(method, pictures), [], gf.HeartPFL.update
+def test_a_run_stopped_in_the_middle_of_a_round_goes_on_to_the_same_bits(pictures, image_file, whole, tmp_path, monkeypatch):
+    method = replace(SMALL, proxy=image_file)
+    calls, update = [], gf.HeartPFL.update
 
     def stopped(self, cohort, broadcast):
         calls.append(broadcast.round)
@@ -121,8 +127,8 @@ def test_a_head_file_holds_the_frozen_weights_too(pictures, tmp_path):
 
 
 @pytest.mark.parametrize("left_out", [{"adapters": False}, {"hda": 0.0}, {"akt_rounds": 0}, {"freeze": False}])
-def test_each_part_can_be_left_out_and_makes_a_difference(left_out, pictures, image_file):
-    whole, without = (gf.run(replace(SMALL, proxy=image_file, **more), pictures) for more in ({}, left_out))
+def test_each_part_can_be_left_out_and_makes_a_difference(left_out, pictures, image_file, whole):
+    without = gf.run(replace(SMALL, proxy=image_file, **left_out), pictures)
     x = pictures.clients[0].test().inputs
     assert np.abs(whole.heads["0"].scores(x) - without.heads["0"].scores(x)).max() > 0 or "akt_rounds" in left_out
     assert ("akt_kept" in without.chosen) == ("akt_rounds" not in left_out)
@@ -228,7 +234,7 @@ def test_pgd_stays_in_its_ball_and_in_the_image_and_raises_the_loss(pictures):
     assert float(loss(moved)) > float(loss(images))
 
 
-FEW_STEPS = akt.Distillation(steps=60, batch=64)
+FEW_STEPS = akt.Distillation(steps=30, batch=64)
 
 
 def right_on(net, images, codes):

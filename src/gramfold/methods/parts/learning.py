@@ -40,11 +40,13 @@ from gramfold.features import (
     Metric,
     MetricMap,
     Normalize,
+    Pairs,
     Standardize,
 )
 from gramfold.federation import Samples, Task
 from gramfold.methods.parts import columns
 from gramfold.methods.parts.columns import Columns
+from gramfold.methods.parts.own_part import Common
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, draw_map, solve_pooled
 from gramfold.moments import Implied, Moments
@@ -78,6 +80,8 @@ than predicts best. What is left are directions that the labels are sure of, and
 LONGEST = 2.0
 """The square of a sample's gradient, at most, in units of what it would be on average were inputs normally distributed: no
 sample, and nobody who lies about one, says much more about the metric than others."""
+PAIRED = 1.2
+"""The frequencies of features of two columns, which take half of a table's places: in units of the columns' scales."""
 TYPICAL = 256
 """Made-up inputs that tell what is usual."""
 TOOK_PART = "metric"
@@ -144,6 +148,10 @@ class Learning(Record, kind="learning"):
     spread: float = 0.0
     rows: "Rows | None" = None
     """What columns have to beat."""
+    own_parts: bool = False
+    """Whether clients take what is their own out of the targets (regression alone)."""
+    common: Common | None = None
+    """What that is told by, once there is a pilot's head."""
 
     @property
     def counting(self) -> Columns | None:
@@ -191,10 +199,12 @@ class Gradients:
     implied: Implied = field(default_factory=Implied)
 
 
-def begin(plan: Plan, task: Task, start: Record) -> Learning:
+def begin(plan: Plan, task: Task, start: Record, own_parts: bool = False) -> Learning:
     mode = plan.inputs or ("both" if task.inputs <= FEW else "rows")
     space = Space.of(draw_map(Concat([Bias(), Normalize()]), task), task)
-    return Learning(start, space, task.seed, mode, plan.dim, plan.passes, None if mode == "rows" else Columns(task.inputs))
+    counted = None if mode == "rows" else Columns(task.inputs)
+    own_parts = own_parts and task.labels is None
+    return Learning(start, space, task.seed, mode, plan.dim, plan.passes, counted, own_parts=own_parts)
 
 
 # --- the client ---
@@ -217,6 +227,8 @@ def local(client: ClientData, learning: Learning) -> Moments | NamedSums:
         outputs = len(space.labels) if space.labels is not None else train.targets.shape[1] if learning.weights is None else 1
         return Moments(space.map.dim, outputs, labels=space.labels, fingerprint=space.map.fingerprint)
     if learning.weights is None:
+        if learning.common is not None:
+            train = learning.common.without(train, learning.common.part(train))
         return space.fold(replace(client, train=train))
     total = None
     for block in arrays.blocks(train.n, learning.pilot.dim):
@@ -254,6 +266,11 @@ def unseen(client: ClientData, map: Map, train: Samples) -> np.ndarray | None:
     return ~seen(train)
 
 
+def own_part(common: Common, train: Samples) -> Array:
+    """A client's own part, from samples that the metric may see: the others judge."""
+    return common.part(train.take(np.flatnonzero(seen(train))))
+
+
 # --- the server ---
 
 
@@ -268,8 +285,16 @@ def step(total: Any, learning: Learning) -> "Learning | Map":
     if learning.weights is not None:
         metric, left = metrics.root(total.lower_gram, learning.dim, learning.probes), learning.passes - 1
         columns = learning.pilot.columns
-        return _pilot(replace(learning, passes=left), metric, columns) if left else _learned(learning, metric, columns)
+        following = replace(learning, passes=left, common=in_common(learning))
+        return _pilot(following, metric, columns) if left else _learned(learning, metric, columns)
     return _after_pilot(total, learning) if isinstance(learning.space.map, MetricMap) else _after_linear(total, learning)
+
+
+def in_common(learning: Learning) -> Common | None:
+    """What clients' own parts are told by, after the gradients of a pilot's head; None where they take none."""
+    if not learning.own_parts or learning.weights is None or learning.pilot.columns is None:
+        return None
+    return Common(learning.pilot, learning.weights)
 
 
 def _after_counting(counted: Columns, learning: Learning) -> Learning:
@@ -355,8 +380,14 @@ def _pilot_size(dim: int, way: str) -> int:
 def _learned(learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> MetricMap:
     """What it has led to."""
     spread = learning.spread or SPREADS["rows" if columns is None else "columns"][0]
-    block = _block(metric, learning.dim, spread, learning.seed, "features/learned")
-    return MetricMap.of(_plain(learning), [block], columns)
+    pairs = learning.dim // 2 if columns is not None and metric[0].shape[1] else 0
+    blocks = [_block(metric, learning.dim - pairs, spread, learning.seed, "features/learned")]
+    if pairs:
+        spec = Pairs(pairs, PAIRED, metrics.importance(*metric))
+        nowhere = arrays.zeros((len(metric[0]), 0), metric[0])
+        drawn = features.draw(spec, len(metric[0]), learning.seed, "features/pairs")
+        blocks.append(Block(drawn, Metric(nowhere, arrays.like(np.ones(1), nowhere))))
+    return MetricMap.of(_plain(learning), blocks, columns)
 
 
 def _plain(learning: Learning) -> DrawnMap:

@@ -3,16 +3,18 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.features import Map, MetricMap
-from gramfold.heads import Errors, Evidence, Head, Stream, softmax
+from gramfold.heads import Errors, Evidence, Head, Stream
 from gramfold.methods.parts.influence import Directions, Influence, OfDirections, OfFactor, OfSketch, Sketch
-from gramfold.methods.parts.own_way import Fit, OwnWay, bend, evidence_of
+from gramfold.methods.parts.own_way import Fit, OwnWay, bend, evidence_of, left_out_evidence_of
 from gramfold.methods.parts.pace_regressor import Regression
+from gramfold.methods.parts.unexplained import TINY, refine
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, root_weights, scaled, solve_pooled
 from gramfold.moments import Moments
@@ -21,14 +23,12 @@ from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve.class_prior import ClassPrior
 from gramfold.solve.discriminant import Discriminant
-from gramfold.solve.dual import mean_squared_length, ridge_with_left_out
 from gramfold.solve.leave_one_out import left_out_residuals, mean_leverage
+from gramfold.solve.left_out_discriminant import LeftOutDiscriminant
 from gramfold.solve.ridge import Factor, LeastNorm, spanned
 from gramfold.wire.compact import Compact, full
 from gramfold.wire.record import Record
 
-GAMMA = 0.3
-"""Refinement penalty in units of the kernel's mean diagonal; the result is flat from 0.1 to 3."""
 COSINE, COSINE_LEARNED = 1.5, 0.8
 """Where the prior sees the weight of the cosine, in units of the square root of the number of classes. Learned features bring
 samples closer to their class, all alike: the same angle is weaker evidence."""
@@ -38,8 +38,8 @@ PRIOR_SAMPLES = 20.0
 """How many samples the prior over the weights is worth."""
 REFINEMENT_WEIGHT = 6.0
 """Where the prior sees the weight of the refinement, which explains probabilities (steps of at most one) in logits."""
-TINY = 50.0
-"""Samples at which that is halved: the refinement of a client with few samples is mostly noise."""
+ALMOST_ALL = 0.5
+"""A mean leverage from which on samples determine their own scores: what the discriminant is without one cannot be told then."""
 SKETCH = 128
 """Rows of the sketch from which leverages are estimated, to a relative sqrt(2 / rows)."""
 REGIMES = ("sum", "moments", "sketch")
@@ -58,6 +58,8 @@ class Pooled(Record, kind="pace/pooled"):
     chosen: Mapping[str, Any]
     spread: Array | None = None
     """For regression: the root mean square of the left-out errors of all samples, for each output."""
+    strangers: Array | None = None
+    """The weights for those who have no part of their own, where `weights` are for targets less the clients' own parts."""
 
 
 def solved(pooled: Pooled | None) -> Pooled:
@@ -77,6 +79,8 @@ class PaceHead:
     regime: str = "sum"
     precision: str = "float64"
     """Of the weights and of the sketch, as clients are sent them."""
+    own_parts: bool = False
+    """Whether the sum is that of targets less the clients' own parts, and of targets: see `own_part`."""
 
     def __post_init__(self) -> None:
         if self.regime not in REGIMES:
@@ -90,6 +94,8 @@ class PaceHead:
 
     def pool(self, total: Moments, seed: int, caution: float = 1.0) -> Pooled:
         """What clients are sent, from the sum of their moments. `caution`: with which the penalty is chosen."""
+        if self.own_parts:
+            return self._pool_without(total, seed, caution)
         beta, factor = solve_pooled(total, self.beta, caution)
         precision, weights = of_targets(self.precision), factor.solve(total.cross)
         sent = Compact.of(weights, precision)
@@ -113,6 +119,13 @@ class PaceHead:
             chosen["rounding"] = total.rounding
         return Pooled(sent, source, discriminant, counts, chosen, spread)
 
+    def _pool_without(self, total: Moments, seed: int, caution: float) -> Pooled:
+        """The same, where targets less the clients' own parts come first, and then the targets as they are."""
+        less, whole = total.halves()
+        alone = replace(self, own_parts=False)
+        pooled, strangers = alone.pool(less, seed, caution), alone.pool(whole, seed, caution)
+        return replace(pooled, strangers=strangers.weights, spread=strangers.spread)
+
     def reply(self, upload: Moments | None, pooled: Pooled) -> Pooled:
         """What one client is sent where the server keeps its moments: of the sum's triangle, what its own samples touch. Who sent
         nothing needs nothing of it; however many samples a client claims, it gets no more than the span of those it sent."""
@@ -132,7 +145,8 @@ class PaceHead:
         if pooled.counts is None or pooled.discriminant is None:
             spread = None if pooled.spread is None else arrays.to_numpy(pooled.spread)
             errors = None if spread is None else Errors(np.zeros((0, len(spread))), spread)
-            return replace(space.head(full(pooled.weights), self.method), errors=errors)
+            weights = pooled.weights if pooled.strangers is None else pooled.strangers
+            return replace(space.head(full(weights), self.method), errors=errors)
         counts = arrays.to_numpy(pooled.counts)
         centre = _weights_prior(len(counts), space.map)[0]
         return self._classifier(space, full(pooled.weights), pooled.discriminant, centre, _log_prior(counts), [], {})
@@ -171,22 +185,38 @@ class PaceHead:
         # evidence is weighed beside the prior that is honest about a left-out sample; beside a surer one, as is right for class
         # shares that stay what they are, evidence would have to shout it down, and be too sure of itself ever after
         fit = Fit(codes, prior.left_out(codes, once, fresh=True), judges, self.weights)
-        evidence = evidence_of(pooled.discriminant, scores)
+        evidence_at = partial(evidence_of, pooled.discriminant)
+        leverages = arrays.to_numpy(influence.leverages)
+        if client.contributed and len(shares) > 2 and leverages.mean() < ALMOST_ALL:
+            counts = arrays.to_numpy(pooled.counts)
+            without = LeftOutDiscriminant.of(pooled.discriminant, counts, arrays.to_numpy(scores), codes, once, leverages)
+            evidence_at = partial(left_out_evidence_of, without)
+        evidence = evidence_at(scores)
         centre, precision = _weights_prior(len(shares), space.map)
         pair, _ = fit.weights(evidence, centre[:2], precision[:2])
-        unexplained = arrays.to_numpy(targets) - softmax(np.tensordot(pair, evidence, 1) + shares)
-        penalty = GAMMA * mean_squared_length(refined, roots)
-        refinement, refined_fit = ridge_with_left_out(refined, scaled(arrays.like(unexplained, refined), roots), penalty, roots)
-        fit = replace(fit, refined=arrays.to_numpy(refined_fit))
-        start = np.append(pair, centre[2] * once.sum() / (once.sum() + TINY))
-        three, loss = fit.weights(evidence, start, precision)
-        weights, discriminant, alpha = shared, pooled.discriminant, 0.0
+        size = float(once.sum())
+        start = np.append(pair, centre[2] * size**2 / (size**2 + TINY**2))
+        logits = np.tensordot(pair, evidence, 1) + shares
+        refinement = refine(fit, evidence, logits, refined, arrays.to_numpy(targets), roots, start, precision, size)
+        fit, three = refinement.fit, refinement.weights
+        weights, discriminant, way = shared, pooled.discriminant, None
         if self.weights is None and influence.can_weigh_up:
-            own = OwnWay(fit, start, precision, influence, scaled(residuals, roots), targets, roots, client.contributed)
-            alpha, move, scores = own.choose(pooled.discriminant, loss)
-            if move is not None:
-                weights = weights + influence.change(move)
-                discriminant, evidence = own.discriminant(pooled.discriminant, scores, once, shares)
+            own = OwnWay(
+                fit,
+                start,
+                precision,
+                influence,
+                scaled(residuals, roots),
+                targets,
+                scores,
+                roots,
+                client.contributed,
+                evidence_at,
+            )
+            way = own.choose(refinement.loss)
+            if way is not None:
+                weights = weights + influence.change(way.move)
+                discriminant, evidence = own.discriminant(pooled.discriminant, way, once, shares)
                 three, _ = fit.weights(evidence, start, precision)
         left_out = fit.logits(evidence, three)
         trusted = judges if judges is not None and judges.any() else once
@@ -194,11 +224,12 @@ class PaceHead:
         # and for new samples in the class shares that the client has
         chosen = {
             **pooled.chosen,
-            "cosine": float(three[0]), "gaussian": float(three[1]), "refinement": float(three[2]), "alpha": alpha,
+            "cosine": float(three[0]), "gaussian": float(three[1]), "refinement": float(three[2]),
+            "alpha": 0.0 if way is None else way.alpha,
             "leave_one_out_accuracy": _accuracy(left_out + left_out_shares, codes, trusted),
             "leave_one_out_accuracy_same_shares": _accuracy(left_out + shares, codes, trusted),
         }  # fmt: skip
-        stream = Stream(psi, refinement, float(three[2]))
+        stream = Stream(psi, refinement.ridge, float(three[2]))
         return self._classifier(space, weights, discriminant, three, shares, [stream], chosen)
 
     def _classifier(
@@ -237,23 +268,22 @@ class PaceHead:
         shared = full(pooled.weights)
         weights = counting(client).weights
         # all samples choose; those whose labels the features have not seen say how far off it is: who chooses flatters itself
-        found, left_out, move = regression.choose(influence, residuals, client.contributed, weights)
+        own = regression.choose(influence, residuals, client.contributed, weights)
         if honest is not None and honest.any():
             weights = honest if weights is None else weights * honest
-        error = arrays.to_numpy(regression.targets - left_out)
-        chosen = {**pooled.chosen, **found, "leave_one_out_rmse": math.sqrt(np.average((error**2).sum(1), weights=weights))}
+        error = arrays.to_numpy(regression.targets - own.left_out)
+        chosen = {**pooled.chosen, **own.found, "leave_one_out_rmse": math.sqrt(np.average((error**2).sum(1), weights=weights))}
         spread = np.zeros(error.shape[1]) if pooled.spread is None else arrays.to_numpy(pooled.spread)
         parts: dict[str, Any] = {
             "method": self.method,
             "chosen": chosen,
             "errors": Errors.of(error if honest is None else error[honest], spread),
         }
-        if "gamma" not in found:
-            base = shared if move is None else shared + influence.change(move)
+        base = shared if own.move is None else shared + influence.change(own.move)
+        if own.refinement is None:
             return Head([Stream(space.map, base)], None, **parts)
-        personal, offset = regression.refinement(found["gamma"])
-        streams = [Stream(space.map, shared), Stream(psi, personal)]
-        return Head(streams, None, offset=arrays.to_numpy(offset), **parts)
+        personal, offset = own.refinement
+        return Head([Stream(space.map, base), Stream(psi, personal)], None, offset=arrays.to_numpy(offset), **parts)
 
 
 def without_estimates(head: Head) -> Head:

@@ -1,0 +1,61 @@
+"""PACE's refinement: a client's own ridge of what prior-adjusted probabilities leave unexplained, in one of two ways."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gramfold.heads import softmax
+from gramfold.methods.parts.own_way import Fit
+from gramfold.numerics import arrays
+from gramfold.numerics.arrays import Array
+from gramfold.solve.dual import mean_squared_length, ridge_with_left_out
+
+GAMMA = 0.3
+"""Penalty in units of the kernel's mean diagonal; the result is flat from 0.1 to 3."""
+DOUBT, DOUBTED_GAMMA = 0.3, 0.003
+"""The other way. A client with two of ten classes is all but certain of most samples, and what is left unexplained is noise of
+the few others: there logits are taken at so much of their face value, that all samples have a say, and at less of a penalty."""
+CLEARLY = 0.5
+"""By how much, as a logarithm, the other way must make the samples more likely."""
+TINY, FEW = 50.0, 20.0
+"""Samples at which the refinement's expected weight is halved, since that of a client with few is mostly noise; and from which on
+the other way is tried."""
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """Ridge weights on psi, how its left-out fit is weighed beside the evidence, and how unlikely that leaves the samples."""
+
+    ridge: Array
+    fit: Fit
+    weights: np.ndarray
+    loss: float
+
+
+def refine(
+    fit: Fit,
+    evidence: np.ndarray,
+    logits: np.ndarray,
+    rows: Array,
+    targets: np.ndarray,
+    roots: Array | None,
+    start: np.ndarray,
+    precision: np.ndarray,
+    size: float,
+) -> Refinement:
+    """`logits` (n x C) are those of the evidence and the prior; `rows` (psi of the samples) come times the `roots` of weights,
+    which add up to `size`."""
+    unit = mean_squared_length(rows, roots)
+
+    def way(trust: float, gamma: float) -> Refinement:
+        left = arrays.like(targets - softmax(trust * logits), rows)
+        ridge, fitted = ridge_with_left_out(rows, left if roots is None else left * roots, gamma * unit, roots)
+        with_it = replace(fit, refined=arrays.to_numpy(fitted))
+        return Refinement(ridge, with_it, *with_it.weights(evidence, start, precision))
+
+    found = way(1.0, GAMMA)
+    if fit.given is None and size > FEW:
+        other = way(DOUBT, DOUBTED_GAMMA)
+        if other.loss < found.loss - CLEARLY:
+            return other
+    return found
