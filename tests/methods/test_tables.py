@@ -5,9 +5,11 @@ import pytest
 from sklearn.metrics import log_loss
 
 import gramfold as gf
+from gramfold.export import onnx_model
 from gramfold.methods.parts.own_way import Fit
 from gramfold.methods.parts.unexplained import Refinement, _mean_of
 from gramfold.solve.discriminant import Discriminant
+from gramfold.wire import Packet
 
 
 def drawn(rng, n: int = 2000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -38,6 +40,11 @@ def test_they_are_the_same_in_other_programs(two_classes, tmp_path):
     head, probe = result.heads["0"], X[:40]
     assert head.evidence.cosine > 0.3  # that of scores as probabilities
     np.testing.assert_allclose(gf.Head.unpack(head.pack()).scores(probe), head.scores(probe), atol=1e-12)
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(onnx_model(head).SerializeToString(), providers=["CPUExecutionProvider"])
+    (scores,) = session.run(["scores"], {session.get_inputs()[0].name: probe})
+    np.testing.assert_allclose(scores, head.scores(probe), atol=1e-9)
     torch = pytest.importorskip("torch")
     np.testing.assert_allclose(head.to_torch()(torch.as_tensor(probe)).numpy(), head.scores(probe), atol=1e-9)
 
@@ -71,7 +78,6 @@ def test_a_regression_ends_a_little_beyond_what_its_client_has_seen(rng):
         assert abs(far - seen) < 1.5
     again = gf.Head.unpack(head.pack())
     np.testing.assert_array_equal(again.predict(X), head.predict(X))
-    broken = head.pack()
-    broken.arrays["bounds"] = broken.arrays["bounds"][:, ::-1]
+    packed = head.pack()
     with pytest.raises(gf.GramfoldError, match="bounds"):
-        gf.Head.unpack(broken)
+        gf.Head.unpack(Packet({**packed.arrays, "bounds": packed["bounds"][:, ::-1]}, packed.meta))
