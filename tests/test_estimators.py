@@ -424,7 +424,11 @@ def test_a_search_over_parameters_of_the_method(data):
 
 def test_a_frame_with_words_or_gaps_is_told_what_to_do():
     pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"a": [1.0, 2.0, np.nan, 4.0] * 5, "b": list("xyxy") * 5})
-    for columns in (["a"], ["b"], ["a", "b"]):
+    days = pd.date_range("2024-01-01", periods=20)
+    frame = pd.DataFrame({"a": [1.0, 2.0, np.nan, 4.0] * 5, "b": list("xyxy") * 5, "n": range(20), "day": days})
+    for columns in (["a"], ["b"], ["a", "b"], ["n", "day"]):
         with pytest.raises(gf.InputError, match="TableTransformer"):
             gf.PersonalizedClassifier().fit(frame[columns], [0, 1] * 10)
+    with pytest.raises(ValueError, match="NaN") as error:
+        gf.PersonalizedClassifier(group_column="b").fit(frame[["n", "b"]], [0.0, np.nan] * 10)
+    assert "TableTransformer" not in str(error.value), "it is y that is wrong"

@@ -73,7 +73,7 @@ class _Personalized(BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, groups: Any, *y: Any, **asked: Any) -> tuple[Array, Any, np.ndarray | None]:
         """The features, the targets (where there are some to check), and each sample's group by name, None without groups."""
-        with _words_for_frames(X):
+        with _words_for_frames(X, self.group_column):
             checked, groups = self._validated(X, groups, *y, **asked)
         rows, targets = checked if y else (checked, None)
         return rows, targets, None if groups is None else _names(groups, rows.shape[0])
@@ -163,19 +163,25 @@ def _value_errors() -> Iterator[None]:
 
 
 @contextmanager
-def _words_for_frames(X: Any) -> Iterator[None]:
-    """What to do about a frame with words or gaps, of which scikit-learn only says that they are no numbers."""
+def _words_for_frames(X: Any, group_column: str | int | None) -> Iterator[None]:
+    """What to do about a frame with words, dates or gaps, of which scikit-learn only says that they are no numbers."""
     try:
         yield
     except InputError:
         raise
-    except ValueError as error:
-        if not hasattr(X, "columns") or not any(said in str(error) for said in ("to float", "NaN", "missing")):
+    except (TypeError, ValueError) as error:
+        if not hasattr(X, "columns") or all(_is_complete(X[name]) for name in X.columns if name != group_column):
             raise
         what = str(error).splitlines()[0]
         raise InputError(
-            f"{what}; for categories and missing values put gf.TableTransformer(group_column) before it in a pipeline"
+            f"{what}; for categories, dates and missing values put gf.TableTransformer(group_column) before it in a pipeline"
         ) from error
+
+
+def _is_complete(column: Any) -> bool:
+    """Whether a frame's column holds numbers and nothing else."""
+    values = np.asarray(column)
+    return values.dtype.kind in "iub" or (values.dtype.kind == "f" and bool(np.isfinite(values).all()))
 
 
 def _with_parameters(method: str | Method, given: dict[str, Any]) -> Method:
