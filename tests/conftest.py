@@ -1,6 +1,8 @@
 """Shared fixtures. Random problems and helpers live in strategies.py."""
 
+import os
 import sys
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -22,6 +24,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.name.startswith(ALONE) or item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.alone)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """Files are written as ever, but nobody pulls the plug here: hundreds of runs would wait for the disk most of their time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda number: None)
+        yield
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gramfold as gf
+from gramfold.methods import ClientData
 from gramfold.methods.parts import own_part
 from gramfold.methods.parts.influence import OfSketch, Sketch
 from gramfold.methods.parts.pace_regressor import Regression
@@ -72,3 +73,49 @@ def test_a_client_of_few_samples_adds_a_mean_and_one_of_many_the_best(rng):
         assert found.refinement is not None
         assert abs(found.refinement[0][0, 0]) <= most + 0.2
         assert found.left_out.shape == (n, 1)
+
+
+@pytest.fixture
+def shared_curve(rng):
+    """Sites of `sites`, and PACE's result on them."""
+    X, y, site = sites(rng, slopes=1.0)
+    parts = {str(s): (X[site == s], y[site == s]) for s in np.unique(site)}
+    return X, parts, gf.run(gf.PACE(), gf.Federation.from_clients(parts, regression=True, test=0.0))
+
+
+@pytest.mark.filterwarnings("ignore::gramfold.errors.LearnedFeaturesWarning")
+def test_who_is_forgotten_was_never_folded(shared_curve):
+    X, parts, result = shared_curve
+    run = result.run
+    begin = run.method.again(run.task, run.broadcast)
+    assert begin.common is not None
+    names = [name for name in parts if name != "5"]
+    total = sum((run.method.local(ClientData(name, run.given(name, *parts[name])), begin) for name in names[1:]),
+                run.method.local(ClientData("0", run.given("0", *parts["0"])), begin))  # fmt: skip
+    never = run.method.global_head(run.method.aggregate(total, begin))
+    forgotten = result.forget(*parts["5"], "5")
+    np.testing.assert_allclose(forgotten.global_head.predict(X), never.predict(X), atol=1e-9)
+    back = forgotten.update(add={"5": parts["5"]})
+    np.testing.assert_allclose(back.personalize(*parts["5"], "5").predict(X), result.heads["5"].predict(X), atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::gramfold.errors.LearnedFeaturesWarning")
+def test_some_samples_go_with_all_and_come_back_without(shared_curve):
+    X, parts, result = shared_curve
+    some = tuple(part[:20] for part in parts["3"])
+    with pytest.raises(gf.GramfoldError, match="depends on all of its samples"):
+        result.forget(*some, "3")
+    with pytest.raises(gf.GramfoldError, match="depends on all of its samples"):
+        result.update(add={"3": some})
+    rest = tuple(part[20:] for part in parts["3"])
+    updated = result.update(add={"3": rest}, forget={"3": parts["3"]})
+    assert updated.run.samples["3"] == len(rest[1])
+    again = updated.update(add={"3": parts["3"]}, forget={"3": rest})
+    np.testing.assert_allclose(again.global_head.predict(X), result.global_head.predict(X), atol=1e-9)
+
+
+def test_who_comes_late_has_a_part_of_its_own(shared_curve):
+    _, parts, result = shared_curve
+    A, b = parts["0"]
+    late = result.join(A[:100], b[:100] + 50, "late")
+    assert np.sqrt(np.mean((late.predict(A[100:]) - b[100:] - 50) ** 2)) < 0.7  # they lie 50 away from everybody's

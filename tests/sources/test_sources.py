@@ -202,11 +202,12 @@ def test_dates_are_numbers_in_every_form(tmp_path):
     days = np.array(["2024-02-28", "2024-02-29", "2024-03-03", "2024-03-04"])
     forms = {
         "words": days.tolist(), "times": [f"{day} 00:00" for day in days], "dates": [date.fromisoformat(day) for day in days],
-        "array": days.astype("datetime64[ns]"), "days": days.astype("datetime64[D]").astype(int),
+        "array": days.astype("datetime64[ns]"), "spans": days.astype("datetime64[s]") - np.datetime64("2020-01-01"),
+        "parts": [date.fromisoformat(day) - date(2020, 1, 1) for day in days], "days": days.astype("datetime64[D]").astype(int),
     }  # fmt: skip
     dataset = load_data({**forms, "label": list("abab")})
     assert np.ptp(dataset.inputs, axis=1).max() < 1e-12
-    assert dataset.inputs.shape == (4, 5)
+    assert dataset.inputs.shape == (4, 7)
     assert load_data({"day": [None, *days[:3]], "label": list("abab")}).inputs[0].tolist() == [0.0, 1.0]
 
 

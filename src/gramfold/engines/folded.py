@@ -62,14 +62,25 @@ class Run:
             left = counted.pop(name, 0) - train.n
             if left < 0:
                 raise GramfoldError(f"cannot forget {train.n} samples of client {name!r}: {left + train.n} are in this model")
+            if left:
+                self._require_by_sample(name)
             total = total - self._upload(name, train, begin)
             counted |= {name: left} if left else {}
         for name, train in add.items():
+            if name in counted:
+                self._require_by_sample(name)
             total = total + self._upload(name, train, begin)
             counted[name] = counted.get(name, 0) + train.n
         if not total.n:
             raise GramfoldError("no sample would be left in the model")
         return replace(self, broadcast=self.method.aggregate(total, begin), total=total, samples=counted)
+
+    def _require_by_sample(self, name: str) -> None:
+        if not self.method.by_sample(self.broadcast):
+            raise GramfoldError(
+                f"what client {name!r} takes out of its targets depends on all of its samples: give all that are in the model to "
+                "forget and all that shall be in it to add, in one update; or run with own_parts=False"
+            )
 
     def _upload(self, name: str, train: Samples, begin: Record) -> Moments:
         upload: Moments = self.method.local(ClientData(name, train), begin)

@@ -10,6 +10,7 @@ from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.parts import learning
 from gramfold.methods.parts.learning import Learning, Plan
+from gramfold.methods.parts.own_part import Common
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import MapLike, Space, draw_map
 from gramfold.moments import Implied, Moments
@@ -88,8 +89,8 @@ class Analytic(Method):
         """What clients are sent before the round of the moments in a space."""
         return Begin(space)
 
-    def learned(self, start: Any, map: Map) -> Record:
-        """The same with the map that was learned."""
+    def learned(self, start: Any, map: Map, common: Common | None = None) -> Record:
+        """The same with the map that was learned; `common`: where clients take own parts out of their targets."""
         started: Record = replace(start, space=replace(start.space, map=map))
         return started
 
@@ -107,7 +108,7 @@ class Analytic(Method):
         if not isinstance(broadcast, Learning):
             return self.solve(total, broadcast)
         after = learning.step(total, broadcast)
-        return after if isinstance(after, Learning) else self.learned(broadcast.start, after)
+        return after if isinstance(after, Learning) else self.learned(broadcast.start, after, learning.in_common(broadcast))
 
     @abstractmethod
     def solve(self, total: Moments, broadcast: Any) -> Record:

@@ -15,6 +15,7 @@ from gramfold.federation import Task
 from gramfold.heads import Head, Stream
 from gramfold.methods.analytic import Analytic
 from gramfold.methods.parts.learning import comparable_as
+from gramfold.methods.parts.own_part import Common
 from gramfold.methods.parts.refinement import left_out_blends
 from gramfold.methods.parts.selection import choose_candidate
 from gramfold.methods.protocol import ClientData
@@ -84,7 +85,7 @@ class APFL(Analytic):
         same = self.refinement == self.features
         return Streams(space, space.map if same else draw_map(self.refinement, task, "refinement"))
 
-    def learned(self, start: Streams, map: Map) -> Streams:
+    def learned(self, start: Streams, map: Map, common: Common | None = None) -> Streams:
         psi = map if self.refinement == self.features else comparable_as(map, start.refinement)
         return Streams(replace(start.space, map=map), psi)
 

@@ -23,8 +23,9 @@ from gramfold.features import Map, MetricMap
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic
-from gramfold.methods.parts import learning, own_part, traffic
+from gramfold.methods.parts import learning, traffic
 from gramfold.methods.parts.learning import Plan, comparable_as, unseen
+from gramfold.methods.parts.own_part import Common, put_back
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
@@ -41,8 +42,8 @@ class Streams(Record, kind="pace/streams"):
     refinement: Map
     seed: int
     pooled: Pooled | None = None
-    own_parts: bool = False
-    """Whether clients fold targets less their own parts, beside the targets."""
+    common: Common | None = None
+    """Where clients fold targets less their own parts, beside the targets: what those are told by."""
 
     @property
     def chosen(self) -> Any:
@@ -129,14 +130,20 @@ class PACE(Analytic):
     def start(self, space: Space, task: Task) -> Streams:
         return Streams(space, draw_map(self.refinement, task, "refinement"), task.seed)
 
-    def learned(self, start: Streams, map: Map) -> Streams:
+    def learned(self, start: Streams, map: Map, common: Common | None = None) -> Streams:
         if isinstance(map, MetricMap) and self._precision != "float64":
             map = map.narrowed("float32")
         space = replace(start.space, map=map)
-        own_parts = self.own_parts and not space.classification and own_part.applies(map)
-        if own_parts and space.outputs is not None:
+        if common is not None and space.outputs is not None:
             space = replace(space, outputs=2 * space.outputs)
-        return replace(start, space=space, refinement=comparable_as(map, start.refinement), own_parts=own_parts)
+        return replace(start, space=space, refinement=comparable_as(map, start.refinement), common=common)
+
+    def again(self, task: Task, broadcast: Streams) -> Streams:
+        begun: Any = super().again(task, broadcast)
+        return begun if broadcast.common is None else self.learned(begun, broadcast.space.map, broadcast.common)
+
+    def by_sample(self, broadcast: Streams) -> bool:
+        return broadcast.common is None
 
     @property
     def adds_up(self) -> bool:
@@ -152,12 +159,15 @@ class PACE(Analytic):
         return self.own_parts
 
     def upload(self, client: ClientData, broadcast: Streams) -> Moments:
-        if broadcast.own_parts:
-            client = own_part.without(client, broadcast.space.map, beside=True)
+        if broadcast.common is not None:
+            train = counting(client)
+            client = replace(
+                client, train=broadcast.common.without(train, learning.own_part(broadcast.common, train), beside=True)
+            )
         return self._head.upload(broadcast.space.fold(client), client)
 
     def solve(self, total: Moments, broadcast: Streams) -> Streams:
-        head = replace(self._head, own_parts=broadcast.own_parts)
+        head = replace(self._head, own_parts=broadcast.common is not None)
         return replace(broadcast, pooled=head.pool(total, broadcast.seed, learning.caution(broadcast.space.map)))
 
     def reply(self, upload: Moments | None, broadcast: Streams) -> Streams:
@@ -168,10 +178,11 @@ class PACE(Analytic):
         train = counting(client)
         honest = unseen(client, space.map, train)
         rows = space.map(train.inputs)
-        if not broadcast.own_parts:
+        if broadcast.common is None:
             return self._head.personalize(client, space, broadcast.refinement, pooled, rows, honest)
-        less = own_part.without(client, space.map)
-        return own_part.put_back(self._head.personalize(less, space, broadcast.refinement, pooled, rows, honest), client)
+        own, judges = learning.own_part(broadcast.common, train), ~learning.seen(train)  # the others have a say in the own part
+        less = replace(client, train=broadcast.common.without(train, own))
+        return put_back(self._head.personalize(less, space, broadcast.refinement, pooled, rows, judges), own)
 
     def global_head(self, broadcast: Streams) -> Head:
         return self._head.shared(broadcast.space, solved(broadcast.pooled))

@@ -79,6 +79,10 @@ class Method(ABC):
         """What clients were sent before the round of that sum, from what they were sent after it."""
         return self.begin(task)
 
+    def by_sample(self, broadcast: Any) -> bool:
+        """Whether that sum is one over samples, so that some of a client's can come and go without the rest."""
+        return True
+
     def is_last(self, round_number: int, broadcast: Any) -> bool:
         """Whether the round that a broadcast begins is the last."""
         return round_number >= self.rounds - 1

@@ -14,7 +14,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -243,7 +243,9 @@ def _number(value: Any) -> float | None:
 
 
 def _days(value: Any) -> float | None:
-    """A date, with or without a time, as days since 1970; None for anything else."""
+    """A date, with or without a time, as days since 1970, or a span of time in days; None for anything else."""
+    if isinstance(value, timedelta):
+        return value / timedelta(days=1)
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value.strip())

@@ -44,8 +44,9 @@ from gramfold.features import (
     Standardize,
 )
 from gramfold.federation import Samples, Task
-from gramfold.methods.parts import columns, own_part
+from gramfold.methods.parts import columns
 from gramfold.methods.parts.columns import Columns
+from gramfold.methods.parts.own_part import Common
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, draw_map, solve_pooled
 from gramfold.moments import Implied, Moments
@@ -149,6 +150,8 @@ class Learning(Record, kind="learning"):
     """What columns have to beat."""
     own_parts: bool = False
     """Whether clients take what is their own out of the targets (regression alone)."""
+    common: Common | None = None
+    """What that is told by, once there is a pilot's head."""
 
     @property
     def counting(self) -> Columns | None:
@@ -224,10 +227,9 @@ def local(client: ClientData, learning: Learning) -> Moments | NamedSums:
         outputs = len(space.labels) if space.labels is not None else train.targets.shape[1] if learning.weights is None else 1
         return Moments(space.map.dim, outputs, labels=space.labels, fingerprint=space.map.fingerprint)
     if learning.weights is None:
-        client = replace(client, train=train)
-        return space.fold(own_part.without(client, space.map) if learning.own_parts else client)
-    if learning.own_parts and learning.pilot.columns is not None:
-        own_part.learn(client, train, learning.pilot, learning.weights)
+        if learning.common is not None:
+            train = learning.common.without(train, learning.common.part(train))
+        return space.fold(replace(client, train=train))
     total = None
     for block in arrays.blocks(train.n, learning.pilot.dim):
         inputs, weights = train.inputs[block], None if train.weights is None else train.weights[block]
@@ -264,6 +266,11 @@ def unseen(client: ClientData, map: Map, train: Samples) -> np.ndarray | None:
     return ~seen(train)
 
 
+def own_part(common: Common, train: Samples) -> Array:
+    """A client's own part, from samples that the metric may see: the others judge."""
+    return common.part(train.take(np.flatnonzero(seen(train))))
+
+
 # --- the server ---
 
 
@@ -278,8 +285,16 @@ def step(total: Any, learning: Learning) -> "Learning | Map":
     if learning.weights is not None:
         metric, left = metrics.root(total.lower_gram, learning.dim, learning.probes), learning.passes - 1
         columns = learning.pilot.columns
-        return _pilot(replace(learning, passes=left), metric, columns) if left else _learned(learning, metric, columns)
+        following = replace(learning, passes=left, common=in_common(learning))
+        return _pilot(following, metric, columns) if left else _learned(learning, metric, columns)
     return _after_pilot(total, learning) if isinstance(learning.space.map, MetricMap) else _after_linear(total, learning)
+
+
+def in_common(learning: Learning) -> Common | None:
+    """What clients' own parts are told by, after the gradients of a pilot's head; None where they take none."""
+    if not learning.own_parts or learning.weights is None or learning.pilot.columns is None:
+        return None
+    return Common(learning.pilot, learning.weights)
 
 
 def _after_counting(counted: Columns, learning: Learning) -> Learning:

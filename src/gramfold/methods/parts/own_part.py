@@ -9,7 +9,7 @@ The part depends on which samples are the client's, so what clients have in comm
 Strangers, who have no such part, get a head of the targets as they are.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,31 +17,40 @@ from gramfold.features import Map, MetricMap
 from gramfold.federation import Samples
 from gramfold.heads import Head
 from gramfold.methods.parts.pace_regressor import Regression
-from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import counting, root_weights, scaled
+from gramfold.methods.spaces import root_weights, scaled
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.leave_one_out import Kernel
+from gramfold.wire.record import Record
 
-OWN = "own part"
-"""In a client's memory: the weights of [1, z], z being the standardised columns."""
 GAMMAS = np.logspace(-2, 3, 11)
 """Penalties tried, in units of the kernel's mean diagonal."""
 WORTH = 10.0
 """How much more likely, as a logarithm, its left-out samples must be with a part along all columns than with an offset alone."""
 
 
-def applies(map: Map) -> bool:
-    """Whether there is a pilot to fit an own part beside: in tables whose metric is learned."""
-    return isinstance(map, MetricMap) and map.columns is not None and map.follows_labels
+@dataclass(frozen=True)
+class Common(Record, kind="own part/common"):
+    """The last pilot and its head: what a client's targets are compared with. It travels on with the method's broadcasts, so that
+    a part follows from samples alone, whenever they are folded, forgotten or given again."""
 
+    pilot: Map
+    weights: Array
 
-def learn(client: ClientData, train: Samples, pilot: MetricMap, weights: Array) -> None:
-    """Remember what these samples say about the client's own part, given the weights of the pilot's head."""
-    rows = pilot(train.inputs)
-    left = arrays.float64(arrays.like(train.targets, rows)) - rows @ arrays.like(weights, rows)
-    plain, roots = rows[:, : pilot.plain.dim], root_weights(train, rows)
-    client.memory[OWN] = fitted(plain, left, roots)
+    def part(self, train: Samples) -> Array:
+        """The weights of [1, z], z being the standardised columns, from samples of a client."""
+        rows = self.pilot(train.inputs)
+        left = arrays.float64(arrays.like(train.targets, rows)) - rows @ arrays.like(self.weights, rows)
+        assert isinstance(self.pilot, MetricMap)
+        return fitted(rows[:, : self.pilot.plain.dim], left, root_weights(train, rows))
+
+    def without(self, train: Samples, own: Array, beside: bool = False) -> Samples:
+        """Samples whose targets are less a part; `beside` these, the targets as they are."""
+        assert isinstance(self.pilot, MetricMap)
+        plain = self.pilot.plain(self.pilot.comparable(train.inputs))
+        targets = arrays.float64(arrays.like(train.targets, plain))
+        less = targets - plain @ arrays.like(own, plain)
+        return Samples(train.inputs, arrays.concatenate([less, targets], axis=1) if beside else less, train.weights)
 
 
 def fitted(plain: Array, left: Array, roots: Array | None) -> Array:
@@ -67,25 +76,9 @@ def fitted(plain: Array, left: Array, roots: Array | None) -> Array:
     return own
 
 
-def without(client: ClientData, map: Map, beside: bool = False) -> ClientData:
-    """The client with targets less its own part; `beside` these, the targets as they are."""
-    train = counting(client)
-    targets, own = train.targets, client.memory.get(OWN)
-    if own is not None and isinstance(map, MetricMap):
-        plain = map.plain(map.comparable(train.inputs))
-        less = arrays.float64(arrays.like(targets, plain)) - plain @ arrays.like(own, plain)
-    else:
-        less = targets
-    return replace(
-        client, train=Samples(train.inputs, arrays.concatenate([less, targets], axis=1) if beside else less, train.weights)
-    )
-
-
-def put_back(head: Head, client: ClientData) -> Head:
-    """A head for the targets less the own part, made one for the targets."""
-    own, first = client.memory.get(OWN), head.streams[0]
-    if own is None:
-        return head
+def put_back(head: Head, own: Array) -> Head:
+    """A head for the targets less a part, made one for the targets."""
+    first = head.streams[0]
     weights = arrays.copy(first.weights)
     weights[: len(own)] += arrays.like(own, weights)
     return replace(head, streams=[replace(first, weights=weights), *head.streams[1:]])

@@ -135,4 +135,5 @@ def messages(task: Task, width: int, plan: Plan | None, regime: str | None, prec
     judged = moments(pilot, outputs) if columns and not plan.passes else 0
     if task.labels is None and columns and plan.passes:  # targets twice, with the clients' own parts and without
         total += 2 * many * width * outputs + (0 if exact else 8 * outputs) + HEADER + HEADER_PER_CLASS * outputs
+        total += 2 * plan.passes * (8 * pilot * outputs + pilots + HEADER)  # what those parts are told by
     return total + counted + moments(linear, outputs) + axes + judged + both * 8 * inputs * outputs + plan.passes * once
