@@ -105,3 +105,12 @@ def test_a_few_samples_cover_as_much_as_was_asked_for_on_average(rng):
         *known, new = np.abs(rng.standard_normal(16))
         inside.append(new <= Errors.of(np.array(known)[:, None], np.ones(1)).half_width(0.9)[0])
     assert np.mean(inside) == pytest.approx(0.905, abs=0.015)
+
+
+def test_values_have_no_probabilities_and_classes_no_intervals(rng, federation):
+    X = rng.standard_normal((40, 3))
+    values = gf.run("pace", gf.Federation.split(X, X[:, 0], clients=2, regression=True)).heads["0"]
+    with pytest.raises(gf.GramfoldError, match="predicts values, not classes; see predict and predict_interval"):
+        values.predict_proba(X)
+    with pytest.raises(gf.GramfoldError, match="predicts classes, not values; predict_proba"):
+        gf.run("afl", federation).heads["0"].predict_interval(np.zeros((1, 8)))

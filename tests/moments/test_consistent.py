@@ -1,9 +1,11 @@
 """Moments of real samples pass every check, however ill-conditioned; the checks cost little beside making the moments."""
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import gramfold as gf
 from gramfold.errors import GramfoldError
@@ -74,8 +76,17 @@ def test_moments_of_none_are_refused(rng):
 @pytest.mark.alone
 def test_the_checks_cost_less_than_the_moments_they_check(rng):
     X, y = rng.standard_normal((3000, 1500)), rng.integers(0, 10, 3000)
-    begun = time.perf_counter()
+
+    def seconds(work: Callable[[], object]) -> float:
+        """The least of three: what another process takes away is no cost of ours."""
+        spent = []
+        for _ in range(3):
+            begun = time.perf_counter()
+            work()
+            spent.append(time.perf_counter() - begun)
+        return min(spent)
+
     packet = gf.Moments.from_features(X, y, classes=10).pack()
-    made = time.perf_counter()
-    check_consistent(gf.Moments.unpack(packet))
-    assert time.perf_counter() - made < made - begun
+    with threadpool_limits(1):  # of several threads the slowest counts, and on a machine with other work that is chance
+        making = seconds(lambda: gf.Moments.from_features(X, y, classes=10).pack())
+        assert seconds(lambda: check_consistent(gf.Moments.unpack(packet))) < making

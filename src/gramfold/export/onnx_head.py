@@ -12,10 +12,11 @@ from gramfold.export.graph import Graph
 from gramfold.export.maps import map_nodes
 from gramfold.heads import Evidence, Head, Stream
 from gramfold.numerics.arrays import to_numpy
+from gramfold.solve.discriminant import BEYOND, UNLIKELY
 
 PARTS = {
     "streams", "labels", "evidence", "refinement", "offset", "probabilistic", "method", "chosen", "temperature",
-    "origin", "errors",
+    "origin", "errors", "bounds",
 }  # fmt: skip
 """The fields of a head that are written here, or say nothing about its scores."""
 
@@ -36,7 +37,12 @@ def head_nodes(graph: Graph, head: Head, rows: str) -> str:
         total = convert(graph, head.evidence, total)
     if head.refinement:
         total = graph.add("Add", total, _streams(graph, head.refinement, rows, mapped))
-    return total if head.offset is None else graph.plus(total, to_numpy(head.offset))
+    if head.offset is not None:
+        total = graph.plus(total, to_numpy(head.offset))
+    if head.bounds is None:
+        return total
+    least, largest = (graph.constant(bound) for bound in to_numpy(head.bounds).T)
+    return graph.add("Max", graph.add("Min", total, largest), least)
 
 
 def _streams(graph: Graph, streams: Sequence[Stream], rows: str, mapped: dict[str, str]) -> str:
@@ -57,7 +63,8 @@ def _evidence(graph: Graph, evidence: Evidence, scores: str) -> str:
     mean, axes, centroids = (to_numpy(part) for part in vars(evidence.discriminant).values())
     whitened = graph.matmul(graph.plus(scores, -mean), axes)
     if axes.shape[1] == 1:
-        return graph.times(_on_one_axis(graph, whitened, centroids[:, 0]), evidence.gaussian)
+        likelihood = graph.times(_on_one_axis(graph, whitened, centroids[:, 0]), evidence.gaussian)
+        return graph.add("Add", likelihood, graph.times(_as_probabilities(graph, scores, mean), evidence.cosine))
     sizes = (centroids**2).sum(1)
     products = graph.matmul(whitened, centroids.T)
     lengths = graph.one_where_zero(graph.add("Sqrt", graph.total(graph.add("Mul", whitened, whitened), 1)))
@@ -68,6 +75,20 @@ def _evidence(graph: Graph, evidence: Evidence, scores: str) -> str:
         cosine = graph.add("Mul", cosine, slope)
     cosine = graph.times(cosine, evidence.cosine)
     return graph.add("Add", cosine, graph.times(graph.plus(products, -0.5 * sizes), evidence.gaussian))
+
+
+def _as_probabilities(graph: Graph, scores: str, mean: np.ndarray) -> str:
+    """See Discriminant: the log-odds of the scores against those of their mean."""
+    contrast = np.array([[-0.5], [0.5]])
+    share = float(np.clip(0.5 + mean @ contrast[:, 0], UNLIKELY / 10, 1 - UNLIKELY / 10))
+    low, high = min(share, 4 * UNLIKELY) / 4, 1.0 - min(1.0 - share, 4 * UNLIKELY) / 4
+    likely = graph.plus(graph.matmul(scores, contrast), 0.5)
+    within = graph.add("Max", graph.add("Min", likely, graph.constant(high)), graph.constant(low))
+    odds = graph.add(
+        "Log", graph.times(graph.add("Div", within, graph.plus(graph.times(within, -1.0), 1.0)), (1 - share) / share)
+    )
+    beyond = graph.times(graph.add("Sub", likely, within), BEYOND)
+    return graph.matmul(graph.add("Add", odds, beyond), contrast.T)
 
 
 def _on_one_axis(graph: Graph, whitened: str, centroids: np.ndarray) -> str:

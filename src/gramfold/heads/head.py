@@ -82,6 +82,8 @@ class Head:
     """What makes this head's inputs of raw samples; None: whoever gives them knows."""
     errors: Errors | None = None
     """How far a regressor was off its samples when they were left out."""
+    bounds: np.ndarray | None = None
+    """The least and the largest value that a regressor may give (outputs x 2): beyond what it has seen nobody knows."""
 
     @property
     def inputs(self) -> int:
@@ -125,7 +127,11 @@ class Head:
             total = self.evidence(total)
         if self.refinement:
             total += _summed(self.refinement, inputs, mapped)
-        return total if self.offset is None else total + arrays.like(self.offset, inputs)
+        total = total if self.offset is None else total + arrays.like(self.offset, inputs)
+        if self.bounds is None:
+            return total
+        bounds = arrays.like(self.bounds, total)
+        return total.clip(bounds[:, 0], bounds[:, 1])
 
     def predict_codes(self, inputs: Array) -> np.ndarray:
         """The index of each sample's best class."""
@@ -141,6 +147,8 @@ class Head:
 
     def predict_proba(self, inputs: Array) -> np.ndarray:
         """n x classes probabilities."""
+        if self.labels is None:
+            raise GramfoldError("this head predicts values, not classes; see predict and predict_interval")
         if not self.probabilistic:
             raise GramfoldError(f"the scores of {self.method or 'this head'} are not probabilities; PACE gives them")
         return self.probabilities(arrays.to_numpy(self.scores(inputs)))
@@ -153,6 +161,8 @@ class Head:
         """An interval for the value of each sample (n x 2; n x outputs x 2 where there are several): so large a part of new
         samples, `coverage`, lies within it. From the errors that left-out samples had, whatever their distribution; the shared
         head's, and that of a client with too few samples for it, takes them to be Gaussian."""
+        if self.labels is not None:
+            raise GramfoldError("this head predicts classes, not values; predict_proba says how sure it is")
         if self.errors is None:
             raise GramfoldError(f"{self.method or 'this head'} gives no intervals; PACE does, for regression")
         predicted, half = self.predict(inputs), self.errors.half_width(coverage)
@@ -191,6 +201,8 @@ class Head:
             parts |= {f"discriminant.{key}": value for key, value in vars(self.evidence.discriminant).items()}
         if self.offset is not None:
             parts["offset"] = self.offset
+        if self.bounds is not None:
+            parts["bounds"] = self.bounds
         if self.errors is not None:
             parts |= {f"errors.{key}": value for key, value in vars(self.errors).items()}
         meta = {
@@ -233,6 +245,7 @@ class Head:
             streams[:first], labels, evidence, streams[first:], packet.arrays.get("offset"), meta["probabilistic"],
             meta["method"], meta["chosen"], float(meta.get("temperature", 1.0)), origin_of(meta),
             Errors(packet["errors.left_out"], packet["errors.spread"]) if "errors.spread" in packet.arrays else None,
+            packet.arrays.get("bounds"),
         )  # fmt: skip
 
     def _origin_meta(self) -> dict[str, Any]:
@@ -257,6 +270,8 @@ class Head:
             raise GramfoldError(f"a head for {outputs} classes cannot have this offset")
         if self.errors is not None:
             self.errors.check(outputs)
+        if self.bounds is not None and not (self.bounds.shape == (outputs, 2) and (self.bounds[:, 0] <= self.bounds[:, 1]).all()):
+            raise GramfoldError(f"a head for {outputs} values cannot have these bounds")
         if self.evidence is not None:
             fields = vars(self.evidence.discriminant)
             axes = fields["axes"]

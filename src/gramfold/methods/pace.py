@@ -25,8 +25,9 @@ from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic
 from gramfold.methods.parts import learning, traffic
 from gramfold.methods.parts.learning import Plan, comparable_as, unseen
-from gramfold.methods.parts.own_part import Common, put_back
+from gramfold.methods.parts.own_part import Common
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
+from gramfold.methods.parts.pace_regressor import bounded
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
 from gramfold.moments import Moments
@@ -179,10 +180,13 @@ class PACE(Analytic):
         honest = unseen(client, space.map, train)
         rows = space.map(train.inputs)
         if broadcast.common is None:
-            return self._head.personalize(client, space, broadcast.refinement, pooled, rows, honest)
-        own, judges = learning.own_part(broadcast.common, train), ~learning.seen(train)  # the others have a say in the own part
-        less = replace(client, train=broadcast.common.without(train, own))
-        return put_back(self._head.personalize(less, space, broadcast.refinement, pooled, rows, judges), own)
+            head = self._head.personalize(client, space, broadcast.refinement, pooled, rows, honest)
+        else:  # samples that have a say in the own part do not judge
+            own, judges = learning.own_part(broadcast.common, train), ~learning.seen(train)
+            less = replace(client, train=broadcast.common.without(train, own))
+            head = self._head.personalize(less, space, broadcast.refinement, pooled, rows, judges)
+            head = broadcast.common.put_back(head, own)
+        return head if space.classification else bounded(head, train.targets)
 
     def global_head(self, broadcast: Streams) -> Head:
         return self._head.shared(broadcast.space, solved(broadcast.pooled))

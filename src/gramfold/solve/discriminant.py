@@ -15,6 +15,10 @@ from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.wire.record import Record
 
+UNLIKELY, BEYOND = 0.02, 4.0
+"""As a probability a score is taken at its word down to so much, or a quarter of a rare class's share; and what it says beyond,
+as a logarithm for every unit."""
+
 
 @dataclass(frozen=True)
 class Discriminant(Record, kind="discriminant"):
@@ -69,17 +73,28 @@ class Discriminant(Record, kind="discriminant"):
     def evidence(self, scores: Array, bend: float = 0.0) -> tuple[Array, Array]:
         """Two n x C arrays: the cosine between a score and each centroid, and the Gaussian log-likelihood of each class (up to a
         constant per sample). The cosine decides among many classes; with few the length matters too. Two have one axis, on which
-        an angle is only a sign: it counts for nothing there, and the likelihood is made with more care. `bend`: see `bent`."""
+        an angle is only a sign: there the first is what the score says if it is a probability, and the likelihood is made with
+        more care. `bend`: see `bent`."""
         mean, axes, centroids = (arrays.float64(arrays.like(part, scores)) for part in (self.mean, self.axes, self.centroids))
         whitened = (scores - mean) @ axes
         if axes.shape[1] == 1:
-            likelihood = _on_one_axis(whitened, centroids[:, 0])
-            return likelihood * 0, likelihood
+            return _as_probabilities(scores, mean), _on_one_axis(whitened, centroids[:, 0])
         products = whitened @ centroids.T
         squares = (centroids**2).sum(1)
         lengths, sizes = (whitened**2).sum(1) ** 0.5, squares**0.5
         cosine = products / (lengths + (lengths == 0))[:, None] / (sizes + (sizes == 0))
         return bent(cosine, bend), products - 0.5 * squares
+
+
+def _as_probabilities(scores: Array, mean: Array) -> Array:
+    """What two classes' scores say beyond their mean if they are probabilities, as logarithms. Where features can follow any
+    curve, least squares makes them just that. They cannot be sure of it: see UNLIKELY."""
+    share = (0.5 + 0.5 * (mean[1:] - mean[:1])).clip(UNLIKELY / 10, 1.0 - UNLIKELY / 10)
+    low, high = share.clip(0.0, 4 * UNLIKELY) / 4, 1.0 - (1.0 - share).clip(0.0, 4 * UNLIKELY) / 4
+    likely = 0.5 + 0.5 * (scores[:, 1:] - scores[:, :1])
+    within = likely.clip(low, high)
+    odds = arrays.log(within / (1.0 - within) * (1.0 - share) / share) + BEYOND * (likely - within)
+    return arrays.concatenate([-0.5 * odds, 0.5 * odds], axis=1)
 
 
 def _on_one_axis(whitened: Array, centroids: Array) -> Array:

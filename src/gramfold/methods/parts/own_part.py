@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gramfold.features import Map, MetricMap
+from gramfold.features.metric import CENTRE, PLAIN, REACHES, SCALE, TAILS
 from gramfold.federation import Samples
-from gramfold.heads import Head
+from gramfold.heads import Head, Stream
 from gramfold.methods.parts.pace_regressor import Regression
 from gramfold.methods.spaces import root_weights, scaled
 from gramfold.numerics import arrays
@@ -41,16 +42,27 @@ class Common(Record, kind="own part/common"):
         """The weights of [1, z], z being the standardised columns, from samples of a client."""
         rows = self.pilot(train.inputs)
         left = arrays.float64(arrays.like(train.targets, rows)) - rows @ arrays.like(self.weights, rows)
+        return fitted(self.along(train.inputs), left, root_weights(train, rows))
+
+    @property
+    def along(self) -> MetricMap:
+        """[1, z], where columns go no farther than their tails begin: far out a site has few samples, or none, and its own slopes
+        are not to be trusted."""
         assert isinstance(self.pilot, MetricMap)
-        return fitted(rows[:, : self.pilot.plain.dim], left, root_weights(train, rows))
+        ends = dict.fromkeys((TAILS, REACHES), self.pilot.tails)
+        columns = {name: self.pilot.arrays[name] for name in (CENTRE, SCALE)}
+        return MetricMap({PLAIN: self.pilot.plain.description, "blocks": [], **ends}, columns)
 
     def without(self, train: Samples, own: Array, beside: bool = False) -> Samples:
         """Samples whose targets are less a part; `beside` these, the targets as they are."""
-        assert isinstance(self.pilot, MetricMap)
-        plain = self.pilot.plain(self.pilot.comparable(train.inputs))
+        plain = self.along(train.inputs)
         targets = arrays.float64(arrays.like(train.targets, plain))
         less = targets - plain @ arrays.like(own, plain)
         return Samples(train.inputs, arrays.concatenate([less, targets], axis=1) if beside else less, train.weights)
+
+    def put_back(self, head: Head, own: Array) -> Head:
+        """A head for the targets less a part, made one for the targets."""
+        return replace(head, streams=[*head.streams, Stream(self.along, own)])
 
 
 def fitted(plain: Array, left: Array, roots: Array | None) -> Array:
@@ -63,8 +75,8 @@ def fitted(plain: Array, left: Array, roots: Array | None) -> Array:
     mean = (once * left).sum(0) / n
     noise = (once * (left - mean) ** 2).sum(0) / (n - 1) / n
     own[0] = mean * (1 - noise / (mean**2 + noise * 1e-9 + 1e-300)).clip(0.0, 1.0)  # shrunk as Stein's estimator is
-    along = Regression(scaled(plain[:, 1:], roots), left, left * 0, roots)
-    kernel = Kernel.of(along.rows, roots)
+    straight = Regression(scaled(plain[:, 1:], roots), left, left * 0, roots)
+    kernel = Kernel.of(straight.rows, roots)
     # left out, a sample is off its offset by a little more
     least, chosen = float((once * (left - own[0]) ** 2).sum()) * (1 + 2 / n) * np.exp(-2 * WORTH / n), None
     for gamma in (float(each) for each in GAMMAS * kernel.mean_diagonal):
@@ -72,13 +84,5 @@ def fitted(plain: Array, left: Array, roots: Array | None) -> Array:
         if error < least * (1 - 1e-9):
             least, chosen = error, gamma
     if chosen is not None:
-        own[1:], own[0] = along.refinement(chosen)
+        own[1:], own[0] = straight.refinement(chosen)
     return own
-
-
-def put_back(head: Head, own: Array) -> Head:
-    """A head for the targets less a part, made one for the targets."""
-    first = head.streams[0]
-    weights = arrays.copy(first.weights)
-    weights[: len(own)] += arrays.like(own, weights)
-    return replace(head, streams=[replace(first, weights=weights), *head.streams[1:]])

@@ -38,6 +38,8 @@ PRIOR_SAMPLES = 20.0
 """How many samples the prior over the weights is worth."""
 REFINEMENT_WEIGHT = 6.0
 """Where the prior sees the weight of the refinement, which explains probabilities (steps of at most one) in logits."""
+NEVER = 1e-6
+"""The spread of a weight that stays where the prior sees it."""
 ALMOST_ALL = 0.5
 """A mean leverage from which on samples determine their own scores: what the discriminant is without one cannot be told then."""
 SKETCH = 128
@@ -195,12 +197,16 @@ class PaceHead:
         centre, precision = _weights_prior(len(shares), space.map)
         pair, _ = fit.weights(evidence, centre[:2], precision[:2])
         size = float(once.sum())
-        start = np.append(pair, centre[2] * size**2 / (size**2 + TINY**2))
+        table = self.weights is None and _is_table(space.map)
+        plain = fit.weights(evidence, pair, precision[:2])[1] if table else None
+        trusting = 2 if plain is None else 1
+        start = np.append(pair, centre[2] * size**trusting / (size**trusting + TINY**trusting))
         logits = np.tensordot(pair, evidence, 1) + shares
-        refinement = refine(fit, evidence, logits, refined, arrays.to_numpy(targets), roots, start, precision, size)
+        refinement = refine(fit, evidence, logits, refined, arrays.to_numpy(targets), roots, start, precision, size, plain)
         fit, three = refinement.fit, refinement.weights
         weights, discriminant, way = shared, pooled.discriminant, None
-        if self.weights is None and influence.can_weigh_up:
+        # two classes of a table have one score, whose refinement says all that a site's own samples are sure of
+        if self.weights is None and influence.can_weigh_up and not (table and len(shares) == 2):
             own = OwnWay(
                 fit,
                 start,
@@ -303,18 +309,29 @@ def _log_prior(counts: np.ndarray) -> np.ndarray:
     return np.log(counts + 1.0 / len(counts))
 
 
+def _is_table(map: Map | None) -> bool:
+    """Whether the features are those of a table, and have been learned: then they follow any curve."""
+    return isinstance(map, MetricMap) and map.columns is not None and map.follows_labels
+
+
 def _weights_prior(classes: int, map: Map | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Centre and precision of the weights' prior.
 
     A cosine in C - 1 dimensions has a spread of 1/sqrt(C): its weight goes with sqrt(C). In one dimension it is only a sign, and
     the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1). A step r in
     the probability of one of two classes is -r in the other's, and 4 r in the log-odds at even odds: 2 r on either side.
+
+    Two classes have no angle, and the first weight is that of scores taken for probabilities. In a table they are, unless it is
+    too small for its features to be learned. Elsewhere they are not, and never count.
     """
     learned = isinstance(map, MetricMap) and map.follows_labels
     cosine = (COSINE_LEARNED if learned else COSINE) * math.sqrt(classes) / (1.0 - TYPICAL * bend(classes))
     likelihood = 1.0 / max(classes - 1, 1)
     refinement = REFINEMENT_WEIGHT if classes > 2 else 2.0
     spread = np.array([cosine / 2, max(likelihood / 2, 0.3), REFINEMENT_WEIGHT])
+    if classes == 2:
+        spread[0] = 0.5 if _is_table(map) else NEVER
+        return np.array([1.0, 0.0, refinement] if _is_table(map) else [0.0, 1.0, refinement]), PRIOR_SAMPLES / spread**2
     return np.array([(1.0 - likelihood) * cosine, likelihood, refinement]), PRIOR_SAMPLES / spread**2
 
 

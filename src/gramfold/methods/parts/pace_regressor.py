@@ -8,11 +8,12 @@ of a few nobody knows which it is, and who took the luckiest would often do wors
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from gramfold.heads import Head
 from gramfold.methods.parts.influence import Influence, blended
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
@@ -26,6 +27,10 @@ CONSTANT = 10.0
 """The constant's square, in units of the refinement's: how much less an offset is shrunk than the rest."""
 LEAST = 0.01
 """Of the likeliest way's share; ways with less are left out."""
+
+WIDER, FEW = 2.0, 5.0
+"""How far beyond the values that a client has seen its head may go: so many times what one is usually off, and, of so many
+samples, once again as far as they lie apart; of more, less."""
 
 
 @dataclass(frozen=True)
@@ -96,3 +101,14 @@ class Regression:
 def _mean(shares: np.ndarray, of: list[Any]) -> Array:
     """The sum of those that have a share, times these."""
     return sum((float(share) * each for share, each in zip(shares, of, strict=True) if share), 0.0)
+
+
+def bounded(head: Head, targets: Array) -> Head:
+    """The head with bounds, from the targets (n x outputs) that its client has: features far from all that were seen may lead
+    anywhere. A client of fewer than FEW samples knows of no bounds."""
+    seen = arrays.to_numpy(targets)
+    if head.errors is None or len(seen) < FEW:
+        return head
+    least, largest = seen.min(0), seen.max(0)
+    room = WIDER * head.errors.spread + (largest - least) * FEW / len(seen)
+    return replace(head, bounds=np.stack([least - room, largest + room], axis=1).astype(float))

@@ -1,0 +1,77 @@
+"""Heads of tables whose features were learned: what two classes' scores mean, how far a regression goes, and both as files."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+import gramfold as gf
+from gramfold.methods.parts.own_way import Fit
+from gramfold.methods.parts.unexplained import Refinement, _mean_of
+from gramfold.solve.discriminant import Discriminant
+
+
+def drawn(rng, n: int = 2000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Columns in their own units, and the probability of the second class along a curve."""
+    X = rng.standard_normal((n, 3)) * [1.0, 100.0, 0.01]
+    chances = 1 / (1 + np.exp(-4 * np.sin(2 * X[:, 0]) - X[:, 1] / 100))
+    return X, (rng.random(n) < chances).astype(int), chances
+
+
+@pytest.fixture(scope="module")
+def two_classes():
+    rng = np.random.default_rng(0)
+    X, y, _ = drawn(rng)
+    site = np.arange(len(X)) % 4
+    parts = {str(s): (X[site == s], y[site == s]) for s in range(4)}
+    return gf.run(gf.PACE(), gf.Federation.from_clients(parts, test=0.0)), drawn(rng, 3000)
+
+
+def test_probabilities_of_two_classes_are_near_the_true_ones(two_classes):
+    result, (X, y, chances) = two_classes
+    least = log_loss(y, chances)
+    for head in (result.global_head, *result.heads.values()):
+        assert log_loss(y, head.predict_proba(X)[:, 1]) < least + 0.06
+
+
+def test_they_are_the_same_in_other_programs(two_classes, tmp_path):
+    result, (X, *_) = two_classes
+    head, probe = result.heads["0"], X[:40]
+    assert head.evidence.cosine > 0.3  # that of scores as probabilities
+    np.testing.assert_allclose(gf.Head.unpack(head.pack()).scores(probe), head.scores(probe), atol=1e-12)
+    torch = pytest.importorskip("torch")
+    np.testing.assert_allclose(head.to_torch()(torch.as_tensor(probe)).numpy(), head.scores(probe), atol=1e-9)
+
+
+def test_a_score_as_a_probability_says_its_log_odds_and_little_beyond():
+    discriminant = Discriminant(np.array([0.7, 0.3]), np.array([[-1.0], [1.0]]), np.array([[-0.3], [0.7]]))
+    likely = np.array([0.3, 0.5, 0.9, 0.98, 1.0, 1.5, -1.0])
+    said, _ = discriminant.evidence(np.column_stack([1 - likely, likely]))
+    odds = said[:, 1] - said[:, 0]
+    inside = likely[:4]
+    np.testing.assert_allclose(odds[:4], np.log(inside / (1 - inside) * 0.7 / 0.3), atol=1e-9)
+    assert odds[3] < odds[4] < odds[5] < odds[3] + 4
+    assert odds[6] > -10
+
+
+def test_the_mean_of_refinements_is_none_where_none_is_likeliest(rng):
+    fit = Fit(np.zeros(5, int), np.zeros((5, 2)), None, None, rng.standard_normal((5, 2)))
+    ways = [Refinement(np.ones((3, 2)), fit, np.array([1.0, 0.0, weight]), 80.0) for weight in (1.0, 2.0)]
+    none = _mean_of(ways, np.array([1.0, 0.0, 2.0]), 10.0)
+    assert abs(none.weights[2] * none.ridge).max() < 1e-9
+    sure = _mean_of(ways, np.array([1.0, 0.0, 2.0]), 150.0)
+    np.testing.assert_allclose(sure.weights[2] * sure.ridge, 1.5)
+
+
+def test_a_regression_ends_a_little_beyond_what_its_client_has_seen(rng):
+    X = rng.standard_normal((300, 2))
+    y = 3 * X[:, 0] + 0.1 * rng.standard_normal(300)
+    parts = {"a": (X[:150], y[:150]), "b": (X[150:], y[150:])}
+    head = gf.run(gf.PACE(), gf.Federation.from_clients(parts, regression=True, test=0.0)).heads["a"]
+    for far, seen in zip(head.predict(np.array([[1e6, 0.0], [-1e6, 0.0]])), (y[:150].max(), y[:150].min()), strict=True):
+        assert abs(far - seen) < 1.5
+    again = gf.Head.unpack(head.pack())
+    np.testing.assert_array_equal(again.predict(X), head.predict(X))
+    broken = head.pack()
+    broken.arrays["bounds"] = broken.arrays["bounds"][:, ::-1]
+    with pytest.raises(gf.GramfoldError, match="bounds"):
+        gf.Head.unpack(broken)
