@@ -75,7 +75,7 @@ def main(given: argparse.Namespace) -> None:
     print(markdown(results))
     if given.keep:
         kept = [{key: value for key, value in result.items() if key != "clients"} for result in results]
-        figures = {"device": given.device, "cores": len(os.sched_getaffinity(0)), "runs": kept}
+        figures = {"device": given.device, "codes": "place", "cores": len(os.sched_getaffinity(0)), "runs": kept}
         (RESULTS / f"convolution_{given.keep}.json").write_text(json.dumps(figures, indent=1) + "\n")
 
 

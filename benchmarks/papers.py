@@ -47,11 +47,12 @@ def paper(name: str) -> str:
         return ""
     machine, seeds = content["machine"], ", ".join(map(str, content["seeds"]))
     data = ", ".join(content["options"]["data"].values())
+    clock = "are the processor's" if name == "fedacnnl" else "were measured in one go"
     parts = [
         f"### {content['paper']}",
         f"`gramfold bench {name}` on {data}, seeds {seeds}, measured on {' and '.join(machine['devices'])}; {len(content['cells'])} "
         "cells. Where several were measured at a time, their seconds are not those of a free machine; the times that are compared "
-        "below were measured in one go. Mean and standard error over seeds; published figures in brackets.",
+        f"below {clock}. Mean and standard error over seeds; published figures in brackets.",
     ]
     for table in content["tables"]:
         parts += [f"**{table['title']}**", markdown(table["columns"], table["rows"]), table["note"]]
@@ -183,7 +184,8 @@ def leaderboard() -> str:
     digits = [row(entry["cell"].partition("/")[2], entry, entry["client_count"]) for entry in load("convolution_digits")["runs"]]
     parts += [
         "## Images",
-        "From `benchmarks.gradient_images` (a GPU, 40 rounds) and `benchmarks.convolution` (a CPU; FedAvg on digits: 30 rounds).",
+        "From `benchmarks.gradient_images` (a GPU, 40 rounds) and `benchmarks.convolution` (a CPU; FedAvg on digits: 30 rounds). Networks without "
+        "gradients as they were before labels had a code for each class and place ([convolution_results.md](convolution_results.md)).",
         "### CIFAR-100, 20 classes as images: 20 clients, dirichlet:0.1",
         ranked(twenty),
         "### Digits as images: 20 clients, dirichlet:0.1",
