@@ -1,5 +1,7 @@
 """Heads of tables whose features were learned: what two classes' scores mean, how far a regression goes, and both as files."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
@@ -71,7 +73,7 @@ def test_a_regression_ends_a_little_beyond_what_its_client_has_seen(rng):
         assert abs(far - seen) < 1.5
     again = gf.Head.unpack(head.pack())
     np.testing.assert_array_equal(again.predict(X), head.predict(X))
-    broken = head.pack()
-    broken.arrays["bounds"] = broken.arrays["bounds"][:, ::-1]
+    packet = head.pack()
+    broken = replace(packet, arrays={**packet.arrays, "bounds": packet["bounds"][:, ::-1]})
     with pytest.raises(gf.GramfoldError, match="bounds"):
         gf.Head.unpack(broken)
