@@ -22,7 +22,7 @@ CLEARLY = 0.5
 """By how much, as a logarithm, the other way must make the samples more likely."""
 TINY, FEW = 50.0, 20.0
 """Samples at which the refinement's expected weight is halved, since that of a client with few is mostly noise; and from which on
-the other way is tried."""
+the other way is tried, where there are more than two classes: of two none is ruled out beforehand, and it only adds noise."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def refine(
     if plain is not None:
         return _mean_of([way(1.0, gamma) for gamma in IN_TABLES], start, plain)
     found = way(1.0, GAMMA)
-    if fit.given is None and size > FEW:
+    if fit.given is None and size > FEW and targets.shape[1] > 2:
         other = way(DOUBT, DOUBTED_GAMMA)
         if other.loss < found.loss - CLEARLY:
             return other
