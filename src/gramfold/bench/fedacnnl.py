@@ -4,6 +4,7 @@ groups, beside the CNN that FedAvg trains and the one that FedZO trains without 
 Rivals take long. They run on `train` images, and so does all that is compared with them; shared networks run on all images, too.
 """
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -260,7 +261,7 @@ def reached(mine: Figures, theirs: Figures) -> tuple[float, float | str, float |
     curve = [(theirs["busy"] * entry["seconds"], entry[OWN]) for entry in theirs["history"]]
     best, first = max(accuracy for _, accuracy in curve), next((when for when, share in curve if share >= mine[OWN]), None)
     less = 100 * (1 - _spent(mine) / (curve[-1][0] if first is None else first))
-    return (100 * best, f"> {curve[-1][0]:.0f}", f"> {less:.0f}") if first is None else (100 * best, first, less)
+    return (100 * best, f"> {curve[-1][0]:.0f}", f"> {math.floor(less)}") if first is None else (100 * best, first, less)
 
 
 def _spent(figures: Figures) -> float:
