@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import t
 
 from benchmarks.cells import markdown
 from benchmarks.timing import RESULTS
@@ -510,19 +511,19 @@ def every_data() -> str:
         best = max(cell[0]["rivals"], key=lambda name: np.mean([row["rivals"][name]["mean"] for row in cell]))
         lead = [100 * (row["pace"] - row["rivals"][best]["mean"]) for row in cell]
         gap = [100 * (row["estimate"] - row["pace"]) for row in cell]
-        leads.append(_mean_and_error(lead))
-        gaps.append(_mean_and_error(gap))
+        leads.append(_mean_and_chance(lead))
+        gaps.append(_mean_and_chance(gap))
         shares = [100 * np.mean([row["pace"] for row in cell]), 100 * np.mean([row["rivals"][best]["mean"] for row in cell])]
         lines.append(
             f"| {key[0]}, {key[1]} | {key[2]} | {len(cell)} | {shares[0]:.1f} | {best} {shares[1]:.1f} | {_with_error(lead)} | {_with_error(gap)} |"
         )
     level, close = sum(value >= -0.3 for value, _ in leads), sum(abs(value) <= 1.0 for value, _ in gaps)
-    behind = sum(value + 2 * error < -0.3 for value, error in leads)
-    biased = sum(abs(value) - 2 * error > 1.0 for value, error in gaps)
+    behind = sum(value + chance < -0.3 for value, chance in leads)
+    biased = sum(abs(value) - chance > 1.0 for value, chance in gaps)
     worst, most = min(value for value, _ in leads), max(abs(value) for value, _ in gaps)
     says = f"PACE is level (within 0.3 points) or ahead in {level} of {len(lines)} cells, {np.mean([value for value, _ in leads]):+.2f} points on average and "
-    says += f"{worst:+.2f} in the worst; its estimate is within a point of the truth in {close}, off by {most:.1f} at most. Beyond two standard errors it is "
-    says += f"more than 0.3 points behind in {behind} cells, and its estimate more than a point off in {biased} (where there is one seed, chance cannot be told)."
+    says += f"{worst:+.2f} in the worst; its estimate is within a point of the truth in {close}, off by {most:.1f} at most. By more than chance explains (95 %) it is "
+    says += f"more than 0.3 points behind in {behind} cells, and its estimate more than a point off in {biased} (of one seed that cannot be told, of two hardly)."
     head = [
         "| data, cut | clients | seeds | PACE | best of the others, on test | lead | estimate - truth |",
         "| --- |" + " ---: |" * 6,
@@ -530,9 +531,10 @@ def every_data() -> str:
     return "\n".join([says, "", *head, *lines, "", _shifted(rows), "", _texts()])
 
 
-def _mean_and_error(values: list[float]) -> tuple[float, float]:
-    """The mean, and its standard error; of a single value that is not known."""
-    return float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("inf")
+def _mean_and_chance(values: list[float]) -> tuple[float, float]:
+    """The mean, and how far chance takes it in 95 of 100 cases (Student's t); of a single value that is not known."""
+    n = len(values)
+    return float(np.mean(values)), float(t.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else float("inf")
 
 
 def _shifted(rows: list[dict[str, Any]]) -> str:
