@@ -52,6 +52,8 @@ MISTAKES = {
     "a word for a number": (lambda r: gf.run(gf.AFL(beta="1"), cut(X, Y)), "afl's beta must be a number from 0 up.*got '1'"),
     "a secure sum by yes": (lambda r: gf.run("afl", cut(X, Y), secure=True), r"secure= takes gf.SecureSum\(\), or None"),
     "noise by number": (lambda r: gf.run("afl", cut(X, Y), dp=8), r"dp= takes gf.DP\(eps=8\), or None for a run without; got 8"),
+    "a word for yes or no": (lambda r: gf.PACE(learn="no"), "learn is True, False or None"),
+    "no word for a regime": (lambda r: gf.PACE(regime=""), "regime"),
     "no such feature map": (lambda r: gf.run(gf.PACE(features="foo"), cut(X, Y)), "term 'foo'; use linear"),
     "no such file": (lambda r: gf.load_head("nothing"), "cannot read nothing"),
     "no such result": (lambda r: gf.load_result("nothing"), "cannot read nothing"),

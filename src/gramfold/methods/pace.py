@@ -93,13 +93,15 @@ class PACE(Analytic):
         self.check_penalties("beta")
         if self.features is not None and (self.learn is not None or self.budget is not None):
             raise GramfoldError("learn and budget choose the features; give either them or features")
+        if self.learn not in (None, True, False):
+            raise GramfoldError(f"learn is True, False or None (where it pays), not {self.learn!r}")
         if self.precision not in (None, *PRECISIONS):
             raise GramfoldError(f"numbers travel in one of {', '.join(PRECISIONS)}, not {self.precision!r}")
         _ = self._head, self._most_bytes
 
     @property
     def _head(self) -> PaceHead:
-        return PaceHead(self.name, self.beta, self.weights, self.regime or "sum", self._precision)
+        return PaceHead(self.name, self.beta, self.weights, "sum" if self.regime is None else self.regime, self._precision)
 
     @property
     def _precision(self) -> str:
@@ -111,7 +113,7 @@ class PACE(Analytic):
 
     def settled(self, task: Task, once: bool = False) -> "PACE":
         """With the features and the regime that follow from the task."""
-        regime = self.regime or (None if self.budget is None else "sketch")
+        regime = "sketch" if self.regime is None and self.budget is not None else self.regime
         spec, precision = self.features, self.precision
         if spec is None:
             learn = False if once and self.learn is None else self.learn
