@@ -67,7 +67,7 @@ def data_sets(cifar: str | None, shift: str | None, seeds: int) -> Iterator[Data
     yield Data("digits", *load_digits(return_X_y=True), None, [10, 50, 150], 5 * seeds)
     yield Data("ten writers", *written(10), [], 10 * seeds, "writers")
     X, codes = load_breast_cancer(return_X_y=True)
-    yield Data("breast cancer", StandardScaler().fit_transform(X), codes, None, [5, 20], 10 * seeds)
+    yield Data("breast cancer", StandardScaler().fit_transform(X), codes, None, [5, 20], 30 * seeds)
     if shift:
         data = load_npz(shift)
         yield Data(
