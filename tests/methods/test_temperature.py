@@ -137,7 +137,7 @@ def test_values_are_no_probabilities(federation):
     for method in METHODS.values():
         head = gf.run(method, continuous).heads["0"]
         assert not head.probabilistic
-        with pytest.raises(gf.GramfoldError, match="not probabilities"):
+        with pytest.raises(gf.GramfoldError, match="predicts values, not classes"):
             head.predict_proba(X)
 
 
