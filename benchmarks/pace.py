@@ -88,8 +88,9 @@ def compare(path: str, maps: list[str], seeds: int, device: str) -> None:
                 rows.append({"map": name, "clients": clients, "alpha": alpha, "seed": seed, "apfl_best_on_test": rival,
                              "pace": accuracy, "pace_loo_estimate": loo_estimate, "pace_calibration_error": error})  # fmt: skip
                 print(json.dumps(rows[-1]), flush=True)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "pace.json").write_text(json.dumps(rows, indent=1) + "\n")
+    file = RESULTS / "pace.json"
+    others = [row for row in json.loads(file.read_text()) if row["map"] not in maps] if file.exists() else []
+    file.write_text(json.dumps(sorted(rows + others, key=lambda row: list(MAPS).index(row["map"])), indent=1) + "\n")
     _print_summary(rows)
 
 
