@@ -24,7 +24,7 @@ def write_site(path: Path, client: Any) -> None:
     np.savez(
         path,
         **{"images" if train.inputs.ndim == 4 else "features": np.concatenate([train.inputs, test.inputs])},
-        labels=np.concatenate([train.targets, test.targets]),
+        labels=np.concatenate([train.targets, test.targets]).squeeze(),
         train=np.arange(train.n + test.n) < train.n,
     )
 
@@ -59,7 +59,8 @@ class Sites:
         return self.folder / f"{name}.npz"
 
     def configure(self, name: str) -> dict[str, Any]:
-        return {"name": name, "data": str(self.data(name)), "state-dir": str(self.folder / "state" / name)}
+        kind = {} if self.federation.task.labels is not None else {"regression": True}
+        return {"name": name, "data": str(self.data(name)), "state-dir": str(self.folder / "state" / name), **kind}
 
     def node(self, name: str) -> Node:
         return app_node(self.config[name])
