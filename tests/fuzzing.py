@@ -284,6 +284,7 @@ IMAGES: tuple[Method, ...] = (
     gf.FedACnnL(network="conv:4:3+relu+max:2+dense:6+relu", beta=0.5),
     gf.PaceCNN(network="pad:1+contrast+conv:3:3:12+split:0.3+grid:2"),
 )
+TABLES: tuple[Method, ...] = (gf.PACE(features="columns+bias+linear+fourier:8@learned:1", refinement="relu:8"),)
 GRADIENT: tuple[Method, ...] = (gf.FedAvg(rounds=2, lr=0.1, epochs=1), gf.FedPCL(rounds=2, lr=0.1, epochs=1))
 
 
@@ -293,10 +294,17 @@ def _pictures() -> gf.Federation:
     return gf.Federation.from_clients({name: (images[k::3], codes[k::3]) for k, name in enumerate(("north", "south", "west"))})
 
 
+def _values() -> gf.Federation:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((90, 3))
+    y = np.sin(2 * X[:, 0]) + np.arange(90) % 3
+    return gf.Federation.from_clients({n: (X[k::3], y[k::3]) for k, n in enumerate(("north", "south", "west"))}, regression=True)
+
+
 def _models(folder: Path, federation: gf.Federation) -> Iterator[Specimen]:
     """Of every method a head, and what it broadcasts first and last; where it answers each client, also such an answer."""
-    for number, method in enumerate((*METHODS, *GRADIENT, *IMAGES)):
-        clients = _pictures() if method in IMAGES else federation
+    for number, method in enumerate((*METHODS, *GRADIENT, *IMAGES, *TABLES)):
+        clients = _pictures() if method in IMAGES else _values() if method in TABLES else federation
         result, sample = gf.run(method, clients), clients.clients[0].train()
         head, label = result.heads["north"], f"{number}-{method.name}"
         head.save(folder / "head")
@@ -310,6 +318,8 @@ def _models(folder: Path, federation: gf.Federation) -> Iterator[Specimen]:
             records["reply"] = method.reply(method.local(ClientData("north", sample), records["begin"]), records["final"])
         for what, record in records.items():
             yield Specimen(f"broadcast/{label}-{what}", record.pack().to_bytes(), _read_record, _use_record)
+        if method in TABLES:  # the round of the moments, after those in which the map is learned
+            records["begin"] = method.again(clients.task, result.run.broadcast)
         if method not in GRADIENT:
             at_site = partial(_use_at_site, method, sample)
             yield Specimen(f"at a site/{label}", records["begin"].pack().to_bytes(), _read_record, at_site)

@@ -127,8 +127,9 @@ class DrawnMap:
         self._spec = FeatureMap.from_description(self.description["map"])
         self.inputs = whole(self.description["inputs"], "inputs")
         whole(self.description["seed"], "seed")
-        if not isinstance(self.description.get("name"), str):
-            raise GramfoldError("a feature map without a name cannot be drawn")
+        name = self.description.get("name")
+        if not isinstance(name, str) or not name.isprintable():  # half a character is no text
+            raise GramfoldError("a feature map without a readable name cannot be drawn")
         self.dim = self._spec.width(self.inputs)
         if self._spec.drawn(self.inputs) > max(self.inputs * self.dim, MOST_DRAWN):
             raise GramfoldError(f"a feature map from {self.inputs} to {self.dim} numbers with matrices far larger than that")

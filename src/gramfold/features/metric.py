@@ -5,7 +5,7 @@ T = base I + axes axes' says which directions of the inputs matter, and travels 
 
 import functools
 import itertools
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -121,7 +121,8 @@ class MetricMap:
 
     def _number(self, name: str) -> float | None:
         value = self.description.get(name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf):
+        known = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= sys.float_info.max
+        if value is not None and not known:
             raise GramfoldError(f"the {name} of standardised columns must be a positive number, got {str(value)[:40]}")
         return value
 
