@@ -1,5 +1,6 @@
 """Figures of a run: a client's own, and what follows from those of all clients."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -54,15 +55,15 @@ class ClientResult:
         return cls(**{**fields, "scored": Scored.from_dict(fields["scored"]), "shared": shared})
 
 
-class Figures:
+class Figures(ABC):
     """What follows from the clients' scores, for a result that has them."""
 
     clients: Mapping[str, ClientResult]
 
     @property
+    @abstractmethod
     def classification(self) -> bool:
         """Whether clients predict classes; else continuous values."""
-        raise NotImplementedError
 
     def _means(self) -> dict[str, float | None]:
         """Those over all clients, by name."""

@@ -51,13 +51,6 @@ class Run:
     def updated(self, add: Mapping[str, Samples], forget: Mapping[str, Samples]) -> "Run":
         """The run of the same clients with some samples more, and without some that are in it. Exact: it is sums."""
         total, counted, begin = self._total(), dict(self.samples), self.method.again(self.task, self.broadcast)
-        if forget and self.method.rounds > 1:
-            warnings.warn(
-                "these samples are out of the model, but its features were learned with them; for features that never saw them "
-                "run again without them, or use learn=False",
-                LearnedFeaturesWarning,
-                stacklevel=4,
-            )
         for name, train in forget.items():
             left = counted.pop(name, 0) - train.n
             if left < 0:
@@ -73,6 +66,13 @@ class Run:
             counted[name] = counted.get(name, 0) + train.n
         if not total.n:
             raise GramfoldError("no sample would be left in the model")
+        if forget and self.method.rounds > 1:
+            warnings.warn(
+                "these samples are out of the model, but its features were learned with them; for features that never saw them "
+                "run again without them, or use learn=False",
+                LearnedFeaturesWarning,
+                stacklevel=4,
+            )
         return replace(self, broadcast=self.method.aggregate(total, begin), total=total, samples=counted)
 
     def _require_by_sample(self, name: str) -> None:

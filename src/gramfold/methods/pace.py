@@ -48,7 +48,8 @@ class Streams(Record, kind="pace/streams"):
 
     @property
     def chosen(self) -> Any:
-        return {**learning.described(self.space.map), **(self.pooled.chosen if self.pooled is not None else {})}
+        own_parts = {} if self.common is None else {"own_parts": True}
+        return {**learning.described(self.space.map), **own_parts, **(self.pooled.chosen if self.pooled is not None else {})}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from gramfold.heads import Errors, Evidence, Head, Stream
 from gramfold.methods.parts.influence import Directions, Influence, OfDirections, OfFactor, OfSketch, Sketch
 from gramfold.methods.parts.own_way import Fit, OwnWay, bend, evidence_of, left_out_evidence_of
 from gramfold.methods.parts.pace_regressor import Regression
-from gramfold.methods.parts.unexplained import TINY, refine
+from gramfold.methods.parts.unexplained import believed, refine
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, root_weights, scaled, solve_pooled
 from gramfold.moments import Moments
@@ -107,7 +107,7 @@ class PaceHead:
             counts = total.counts
             discriminant = Discriminant.from_moments(weights, total.cross, beta, counts, leverage, precision == "float16")
         else:
-            spread = _spread(total, weights, beta) / max(1.0 - leverage, 1e-3)
+            spread = _spread(total, weights, beta, leverage)
         source: Factor | Sketch = factor
         if self.regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
             signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH))
@@ -124,9 +124,11 @@ class PaceHead:
     def _pool_without(self, total: Moments, seed: int, caution: float) -> Pooled:
         """The same, where targets less the clients' own parts come first, and then the targets as they are."""
         less, whole = total.halves()
-        alone = replace(self, own_parts=False)
-        pooled, strangers = alone.pool(less, seed, caution), alone.pool(whole, seed, caution)
-        return replace(pooled, strangers=strangers.weights, spread=strangers.spread)
+        pooled = replace(self, own_parts=False).pool(less, seed, caution)
+        beta, factor = solve_pooled(whole, self.beta, caution)
+        weights = factor.solve(whole.cross)
+        spread = _spread(whole, weights, beta, mean_leverage(factor, beta, whole.weight))
+        return replace(pooled, strangers=Compact.of(weights, of_targets(self.precision)), spread=spread)
 
     def reply(self, upload: Moments | None, pooled: Pooled) -> Pooled:
         """What one client is sent where the server keeps its moments: of the sum's triangle, what its own samples touch. Who sent
@@ -199,26 +201,15 @@ class PaceHead:
         size = float(once.sum())
         table = self.weights is None and _is_table(space.map)
         plain = fit.weights(evidence, pair, precision[:2])[1] if table else None
-        trusting = 2 if plain is None else 1
-        start = np.append(pair, centre[2] * size**trusting / (size**trusting + TINY**trusting))
+        start = np.append(pair, centre[2] * believed(size, table))
         logits = np.tensordot(pair, evidence, 1) + shares
         refinement = refine(fit, evidence, logits, refined, arrays.to_numpy(targets), roots, start, precision, size, plain)
         fit, three = refinement.fit, refinement.weights
         weights, discriminant, way = shared, pooled.discriminant, None
         # two classes of a table have one score, whose refinement says all that a site's own samples are sure of
         if self.weights is None and influence.can_weigh_up and not (table and len(shares) == 2):
-            own = OwnWay(
-                fit,
-                start,
-                precision,
-                influence,
-                scaled(residuals, roots),
-                targets,
-                scores,
-                roots,
-                client.contributed,
-                evidence_at,
-            )
+            left = scaled(residuals, roots)
+            own = OwnWay(fit, start, precision, influence, left, targets, scores, roots, client.contributed, evidence_at)
             way = own.choose(refinement.loss)
             if way is not None:
                 weights = weights + influence.change(way.move)
@@ -298,10 +289,12 @@ def without_estimates(head: Head) -> Head:
     return replace(head, chosen={key: value for key, value in head.chosen.items() if "leave_one_out" not in key})
 
 
-def _spread(total: Moments, weights: Array, beta: float) -> np.ndarray:
-    """The root mean square of the residuals, for each output: with (S + b I) W = M their squares sum to Y'Y - W'M - b W'W."""
+def _spread(total: Moments, weights: Array, beta: float, leverage: float) -> np.ndarray:
+    """The root mean square of the left-out residuals, for each output, every leverage taken at its mean: with (S + b I) W = M the
+    squares of the plain ones sum to Y'Y - W'M - b W'W."""
     explained = (weights * (total.cross + beta * weights)).sum(0)
-    return np.asarray(np.sqrt(np.maximum(arrays.to_numpy(total.squares - explained), 0.0) / max(total.weight, 1)))
+    plain = np.sqrt(np.maximum(arrays.to_numpy(total.squares - explained), 0.0) / max(total.weight, 1))
+    return np.asarray(plain / max(1.0 - leverage, 1e-3))
 
 
 def _log_prior(counts: np.ndarray) -> np.ndarray:

@@ -25,6 +25,12 @@ TINY, FEW = 50.0, 20.0
 the other way is tried, where there are more than two classes: of two none is ruled out beforehand, and it only adds noise."""
 
 
+def believed(size: float, table: bool) -> float:
+    """The part of the refinement's expected weight that a client of so many samples starts from. In a table it takes a mean with
+    no refinement at all besides, and need not start so low."""
+    return size / (size + TINY) if table else size**2 / (size**2 + TINY**2)
+
+
 @dataclass(frozen=True)
 class Refinement:
     """Ridge weights on psi, how its left-out fit is weighed beside the evidence, and how unlikely that leaves the samples."""
