@@ -123,8 +123,9 @@ def xrfm(X: np.ndarray, y: np.ndarray, test: np.ndarray, regression: bool) -> np
     return np.asarray(model.predict(at) if regression else model.predict_proba(at)[:, -1], float).reshape(-1)
 
 
-def compare(name: str, seed: int, ours: bool) -> list[dict[str, Any]]:
-    X, y, site, regression = TABLES[name](seed)
+def compare(name: str, table: Table, seed: int, ours: bool = False, kernels: bool = True) -> list[dict[str, Any]]:
+    """Every model's figures; `ours`: gramfold's alone; `kernels`: xRFM too."""
+    X, y, site, regression = table
     train = np.random.default_rng(1000 + seed).random(len(X)) < 0.75
     names = np.unique(site)
     clients = {
@@ -170,6 +171,8 @@ def compare(name: str, seed: int, ours: bool) -> list[dict[str, Any]]:
         constant = np.full(len(Z_test), t.mean() if len(t) else y[train].mean())
         alone.append(constant if few else predicted(boosted(regression).fit(Z, t), Z_test, regression))
     note("boosted trees, per site", np.concatenate(alone), begun)
+    if not kernels:
+        return rows
     begun = time.perf_counter()
     one_hot = np.column_stack([X, np.eye(len(names))[np.searchsorted(names, site)]])
     note("xRFM, pooled", xrfm(one_hot[train], y[train], one_hot[order], regression), begun)
@@ -186,7 +189,7 @@ def main() -> None:
     path = RESULTS / "site_tables.json"
     kept = json.loads(path.read_text()) if path.exists() else []
     for name in given.only.split(","):
-        rows = [row for seed in range(given.seeds) for row in compare(name, seed, given.ours)]
+        rows = [row for seed in range(given.seeds) for row in compare(name, TABLES[name](seed), seed, given.ours)]
         for model in dict.fromkeys(row["model"] for row in rows):
             mine = [row for row in rows if row["model"] == model]
             means = {
