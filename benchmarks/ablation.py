@@ -20,7 +20,7 @@ from benchmarks.timing import RESULTS
 from gramfold.federation import load_npz
 from gramfold.federation.datasets import Dataset
 from gramfold.methods import pace
-from gramfold.methods.parts import learning, own_way, pace_head
+from gramfold.methods.parts import learning, learning_steps, own_way, pace_head, unexplained
 from gramfold.solve.class_prior import ClassPrior
 from gramfold.solve.discriminant import Discriminant
 
@@ -62,13 +62,16 @@ def _straight(classes: int) -> float:
     return 0.0
 
 
+KEPT_IN = (pace_head, "ALMOST_ALL", 0.0)
+"""No sample is left out of the shared discriminant."""
 HEAD: dict[str, list[tuple[Any, str, Any]]] = {
     "PACE": [],
     "without the class prior": [(pace_head, "ClassPrior", NoPrior)],
-    "without the discriminant (ridge scores)": [(Discriminant, "evidence", _ridge_scores)],
+    "without the discriminant (ridge scores)": [(Discriminant, "evidence", _ridge_scores), KEPT_IN],
+    "samples kept in the discriminant": [KEPT_IN],
     "without the bend": [(own_way, "bend", _straight), (pace_head, "bend", _straight)],
     "weights fitted beside the head's own prior": [(pace_head, "ClassPrior", SurePrior)],
-    "without refinement": [(pace_head, "ridge_with_left_out", _no_refinement)],
+    "without refinement": [(unexplained, "ridge_with_left_out", _no_refinement)],
     "without leave-one-out residuals": [(pace_head, "left_out_residuals", lambda residuals, leverage: residuals)],
     "without selection (centre of the prior)": [
         (own_way, "most_likely", lambda evidence, offset, codes, start, *_: (start, 0.0))
@@ -81,8 +84,8 @@ FEATURES: dict[str, tuple[str, list[tuple[Any, str, Any]]]] = {
     "without a metric, frequencies of scale 1": ("bias+linear+fourier:{}", []),
     "without a metric, frequencies of scale 0.5": ("bias+linear+fourier:{}:0.5", []),
     "metric of the linear head, penalty one mean squared row (PACE)": (MAP, []),
-    "the same with a tenth of the penalty": (MAP, [(learning, "SHRINKAGE", 0.1)]),
-    "the same with a hundredth of the penalty": (MAP, [(learning, "SHRINKAGE", 0.01)]),
+    "the same with a tenth of the penalty": (MAP, [(learning_steps, "SHRINKAGE", 0.1)]),
+    "the same with a hundredth of the penalty": (MAP, [(learning_steps, "SHRINKAGE", 0.01)]),
     "one pass of gradients": (MAP + ":1", []),
     "two passes of gradients": (MAP + ":2", []),
     "all samples make the metric, and all judge": (MAP, ALL_SEEN),
