@@ -32,11 +32,11 @@ PARTS = {
 """Which of its parts are there, and what a row with them is called."""
 FROZEN = ("local", "afl", "fedhip", "apfl", "pace")
 SWEPT: dict[str, dict[str, tuple[float, ...]]] = {
-    HEART: {"prox": (0.1, 1.0)},
+    HEART: {"prox": (0.01, 0.1, 1.0)},
     "local-sgd": {},
     "fedavg-ft": {},
-    "fedprox-ft": {"mu": (0.01, 0.1)},
-    "ditto": {"lam": (0.1, 1.0)},
+    "fedprox-ft": {"mu": (0.01, 0.1, 1.0)},
+    "ditto": {"lam": (0.01, 0.1, 1.0)},
 }
 """Beside the learning rate. Rivals that are not here take FedAvg-FT's."""
 OPTIONS: dict[str, dict[str, Any]] = {
