@@ -21,7 +21,7 @@ from gramfold.features import ACTIVATIONS
 
 PRESETS = {
     "lenet": "pad:2+conv:6:5+relu+max:2+pad:2+conv:16:5+relu+max:2+dense:120+relu+dense:84+relu",
-    "five": "pad:1+conv:32:3+relu+max:2+pad:1+conv:64:3+relu+max:2+pad:1+conv:64:3+relu+dense:128+relu",
+    "five": ("contrast+pad:1+conv:32:3+split:0+max:2+pad:1+conv:64:3+split:0+max:2+pad:1+conv:64:3+split:0+dense:128+relu"),
 }
 SOLVED = ("conv", "dense")
 _ARITY = {
