@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.tables import END, ROOT, load
 from benchmarks.timing import RESULTS
-from gramfold.bench import open_bench, published
+from gramfold.bench import open_bench
 from gramfold.report.table import bench_cell
 from gramfold.report.text import duration, size
 
@@ -64,55 +64,6 @@ def paper(name: str) -> str:
             if points:
                 parts += [f"**{plot['title']}**", markdown(["dimension", "accuracy %"], [[x, y] for x, y in points])]
     return "\n\n".join(part for part in parts if part)
-
-
-def rivals() -> str:
-    """Gradient methods that APFL's bench has not measured, from the table that was made before it."""
-    rows = load("gradient_table")
-    cuts = list(dict.fromkeys(entry["cell"].partition("/")[0] for entry in rows))
-    lines = []
-    for name in dict.fromkeys(entry["name"] for entry in rows if entry["rounds"] > 1):
-        line: list[Any] = [name]
-        for cut in cuts:
-            entry = next((entry for entry in rows if entry["cell"] == f"{cut}/{name}"), None)
-            printed = published.apfl(name, 100, float(cut.partition(":")[2]))
-            line.append(None if entry is None else {"mean": 100 * entry["mean_accuracy"], "published": printed})
-        lines.append(line)
-    rounds = {entry["rounds"] for entry in rows if entry["rounds"] > 1}
-    return "\n\n".join(
-        [
-            f"**Gradient rivals, 100 clients, {', '.join(map(str, rounds))} rounds**",
-            markdown(["method", *cuts], lines),
-            "Per cent, one seed, parameters swept on validation data, ten rounds for each value; from `python -m benchmarks.gradient_table` "
-            "on the same features and cuts ([all of it](gradient_results.md)). Published figures are after 200 rounds, of other features.",
-        ]
-    )
-
-
-def traffic() -> str:
-    """What APFL and FedHiP save of the bytes that the rivals of that table had sent and received, both ways."""
-    content, cut, clients, after = bench("apfl"), "dirichlet:0.1", 100, (20, 60, 100)
-    mine = {} if content is None else content["cells"]
-    costs = {}
-    for name in ("apfl as published", "fedhip"):
-        if (cell := mine.get(f"{clients} clients/{cut}/{name}/seed 0")) is not None:
-            costs[name] = cell["uplink_bytes"] + cell["downlink_bytes"]
-    lines = []
-    for entry in load("gradient_table"):
-        at, _, rival = entry["cell"].partition("/")
-        sent = {one["round"]: (one["uplink_bytes"] + one["downlink_bytes"]) / clients for one in entry["history"]}
-        if at == cut and all(rounds in sent for rounds in after):
-            lines.append([rival, *(100 * (1 - cost / sent[rounds]) for cost in costs.values() for rounds in after)])
-    if not costs:
-        return ""
-    return "\n\n".join(
-        [
-            f"**Traffic that is saved against them, {clients} clients, {cut}**",
-            markdown(["against", *(f"{name}, {rounds} rounds" for name in costs for rounds in after)], lines),
-            f"Per cent less bytes than the rival after so many rounds, both ways, as counted. Published: APFL {published.APFL_SAVED} "
-            f"(time and traffic, 20 to 200 rounds), FedHiP {published.FEDHIP_SAVED['communication']}.",
-        ]
-    )
 
 
 # --- the leaderboard ---
@@ -197,7 +148,7 @@ def leaderboard() -> str:
 def main() -> None:
     page = ROOT / "docs" / "papers.md"
     before, rest = page.read_text().split(BEGIN)
-    made = [paper("apfl"), rivals(), traffic(), paper("fedhip"), paper("fedacnnl"), paper("heart-pfl")]
+    made = map(paper, ("apfl", "fedhip", "fedacnnl", "heart-pfl"))
     tables = "\n\n".join(filter(None, made))
     page.write_text(f"{before}{BEGIN}\n{tables}\n{END}{rest.split(END)[1]}")
     (ROOT / "docs" / "leaderboard.md").write_text(leaderboard())

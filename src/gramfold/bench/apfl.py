@@ -81,7 +81,7 @@ class ApflBench(Bench):
     def tables(self, found: Found, options: Options) -> list[Table]:
         made = [self._accuracy(found, options, clients, "mean_accuracy") for clients in options["clients"]]
         made += [self._accuracy(found, options, clients, "worst_decile_accuracy") for clients in options["clients"]]
-        made += [self._streams(found, options), *self._penalties(found), *self._saved(found, options)]
+        made += [self._lead(found, options), self._streams(found, options), *self._penalties(found), *self._saved(found, options)]
         return [one for one in made if one["rows"]]
 
     def _accuracy(self, found: Found, options: Options, clients: int, figure: str) -> Table:
@@ -102,6 +102,28 @@ class ApflBench(Bench):
             f"{what[0].upper()}{what[1:]}, {clients} clients", ["method", *(f"dirichlet:{alpha}" for alpha in options["alphas"])],
             rows, f"{note} {published.APFL_FEATURES}. {OTHER_FEATURES}" if mean else note,
         )  # fmt: skip
+
+    def _lead(self, found: Found, options: Options) -> Table:
+        """Over the best of the gradient rivals, for seeds with which all of them were measured."""
+        cells = [(clients, alpha) for clients in options["clients"] for alpha in options["alphas"]]
+        gaps = dict[str, Figures]()
+        for clients, alpha in cells:
+            for seed in options.seeds:
+                rivals = [found.get(key(clients, alpha, name, seed)) for name in options["rivals"]]
+                for name in WITHOUT_ROUNDS:
+                    at = key(clients, alpha, name, seed)
+                    if at in found and all(rivals):
+                        best = max(rival["mean_accuracy"] for rival in rivals if rival)
+                        gaps[at] = {"lead": found[at]["mean_accuracy"] - best}
+        rows = [
+            [name, *(over_seeds(gaps, options.seeds, partial(key, clients, alpha, name), "lead") for clients, alpha in cells)]
+            for name in WITHOUT_ROUNDS
+        ]
+        columns = ["method", *(f"{clients} clients, dirichlet:{alpha}" for clients, alpha in cells)]
+        note = "Points over the most accurate of the gradient rivals of the same seed, each partition's own. "
+        return table(
+            "Ahead of the best rival", columns, rows, f"{note}Published: APFL {published.APFL_GAIN}, over all its data sets."
+        )
 
     def _streams(self, found: Found, options: Options) -> Table:
         def row(method: str, clients: int, alpha: float) -> list[Any]:

@@ -122,11 +122,7 @@ class HeartPflBench(Bench):
              ", ".join(str(seed) for seed in options.seeds if _key(name, seed) in found) or None]
             for name in (HEART, PARTS[False, False, True], *options["rivals"])
         ]  # fmt: skip
-        measured = [parts for parts, name in PARTS.items() if any(_key(name, seed) in found for seed in options.seeds)]
-        # parts differ by less than seeds do: only those count that every row has
-        common = [seed for seed in options.seeds if all(_key(PARTS[parts], seed) in found for parts in measured)]
-        fair = partial(over_seeds, found, common)
-        distilled = any(akt for _, akt, _ in measured)
+        distilled = any(parts[1] for parts in self._measured(found, options))
         how = f"AKT in the first {options['akt_rounds']} rounds, {options['akt_steps']} steps of {options['akt_batch']} images. "
         made = [
             table(
@@ -134,18 +130,7 @@ class HeartPflBench(Bench):
                 f"{cut}All train adapters, normalisation and head; convolutions are frozen. {how if distilled else ''}"
                 f"{published.HEART_PFL}",
             ),
-            table(
-                "Its parts", ["HDA", "AKT", "adapters", "accuracy", "by samples", "shared model", "AKT kept", "HDA's gradient %"],
-                [
-                    [*(("yes" if there else "no") for there in parts),
-                     *(fair(partial(_key, PARTS[parts]), f) for f in ("mean_accuracy", "weighted_accuracy", "primary_accuracy")),
-                     fair(partial(_key, PARTS[parts]), "akt_kept", scale=1.0), fair(partial(_key, PARTS[parts]), "hda_gradient")]
-                    for parts in measured
-                ],
-                f"{cut}Seeds {', '.join(map(str, common))}. {how if distilled else ''}"
-                "AKT kept: in how many rounds the distilled model validated better than the average. HDA's gradient: its length "
-                "in per cent of cross-entropy's, mean over clients and the rounds that were tested.",
-            ),
+            *self._parts(found, options, f"{cut}{how if distilled else ''}"),
             table(
                 "Frozen features of the same network, in closed form", ["method", "accuracy", "by samples", "worst tenth"],
                 [[name, *(over_seeds(frozen, options.seeds, partial(_key, name), f) for f in figures[:3])] for name in FROZEN],
@@ -164,6 +149,36 @@ class HeartPflBench(Bench):
         ]  # fmt: skip
         return [one for one in made if one["rows"]]
 
+    def _measured(self, found: Found, options: Options) -> dict[tuple[bool, ...], list[int]]:
+        """The seeds that there are of each choice of parts."""
+        seeds = {parts: [seed for seed in options.seeds if _key(name, seed) in found] for parts, name in PARTS.items()}
+        return {parts: known for parts, known in seeds.items() if known}
+
+    def _parts(self, found: Found, options: Options, how: str) -> Iterator[Table]:
+        """With and without each, over seeds that all rows have, since parts differ by less than seeds do: one table of the rows
+        with most seeds, and one of all rows where that is another."""
+        measured = self._measured(found, options)
+        most = max(map(len, measured.values()), default=0)
+        for rows in dict.fromkeys((tuple(p for p, known in measured.items() if len(known) == most), tuple(measured))):
+            common = [seed for seed in options.seeds if all(seed in measured[parts] for parts in rows)]
+            fair = partial(over_seeds, found, common)
+            gains = {_key(PARTS[parts], seed): _gain(found, parts, seed) for parts in rows for seed in common}
+            yield table(
+                f"Its parts, seeds {', '.join(map(str, common))}",
+                ["HDA", "AKT", "adapters", "accuracy", "gain", "by samples", "shared model", "AKT kept", "HDA's gradient %"],
+                [
+                    [*(("yes" if there else "no") for there in parts),
+                     fair(partial(_key, PARTS[parts]), "mean_accuracy"),
+                     over_seeds(gains, common, partial(_key, PARTS[parts]), "gain"),
+                     *(fair(partial(_key, PARTS[parts]), f) for f in ("weighted_accuracy", "primary_accuracy")),
+                     fair(partial(_key, PARTS[parts]), "akt_kept", scale=1.0), fair(partial(_key, PARTS[parts]), "hda_gradient")]
+                    for parts in rows
+                ],
+                f"{how}Gain: over neither HDA nor AKT, seed by seed. AKT kept: in how many rounds the distilled model validated "
+                "better than the average. HDA's gradient: its length in per cent of cross-entropy's, mean over clients and the "
+                "rounds that were tested.",
+            )  # fmt: skip
+
     def plots(self, found: Found, options: Options) -> list[Plot]:
         names = [HEART, *(name for name in PARTS.values() if name != HEART), *options["rivals"]]
         series = []
@@ -173,6 +188,13 @@ class HeartPflBench(Bench):
             points = [(at[0][0], float(np.mean([y for _, y in at]))) for at in zip(*rounds, strict=False)]
             series.append((_named(name), points))
         return [lines("Accuracy by round", "round", "accuracy, per cent", series)]
+
+
+def _gain(found: Found, parts: tuple[bool, ...], seed: int) -> Figures:
+    """What HDA and AKT bring over neither, in the same network, with the same seed."""
+    plain = found.get(_key(PARTS[False, False, parts[2]], seed))
+    mine = found[_key(PARTS[parts[0], parts[1], parts[2]], seed)]
+    return {"gain": mine["mean_accuracy"] - plain["mean_accuracy"] if plain is not None and any(parts[:2]) else None}
 
 
 # --- what is run ---
