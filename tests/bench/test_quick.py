@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gramfold.bench import published
+from gramfold.bench import open_bench, published
 
 pytest.importorskip("torch")
 
@@ -15,12 +15,15 @@ def test_apfl(gramfold):
     assert code == 0
     content = json.loads(out)
     titles = [table["title"] for table in content["tables"]]
-    assert titles[:3] == ["Accuracy, 5 clients", "Accuracy of the worst tenth of the clients, 5 clients",
-                          "Primary against dual stream"]  # fmt: skip
+    assert titles[:4] == ["Accuracy, 5 clients", "Accuracy of the worst tenth of the clients, 5 clients",
+                          "Ahead of the best rival", "Primary against dual stream"]  # fmt: skip
     assert {"APFL as published by lam", "Time that APFL saves", "Traffic that APFL saves"} <= set(titles)
     accuracy = {row[0]: row[1]["mean"] for row in content["tables"][0]["rows"]}
     assert accuracy["apfl as published"] > 80
     assert set(accuracy) == {"fedavg", "fedavg-ft", "ditto", "local", "afl", "fedhip", "apfl as published", "apfl", "pace"}
+    lead = {row[0]: row[1]["mean"] for row in content["tables"][2]["rows"]}
+    best = max(accuracy[name] for name in ("fedavg", "fedavg-ft", "ditto"))
+    assert lead == {name: pytest.approx(accuracy[name] - best) for name in lead} and len(lead) == 6
     heat = next(plot for plot in content["plots"] if plot["kind"] == "heat")
     assert heat["columns"] == ["relu", "tanh"]
     assert all(value > 50 for row in heat["values"] for value in row)
@@ -54,7 +57,7 @@ def test_heart_pfl(gramfold):
     assert code == 0
     content = json.loads(out)
     assert [table["title"] for table in content["tables"]] == [
-        "HEART-PFL and its rivals, from the same network", "Its parts", "Frozen features of the same network, in closed form",
+        "HEART-PFL and its rivals, from the same network", "Its parts, seed 0", "Frozen features of the same network, in closed form",
     ]  # fmt: skip
     assert [row[0] for row in content["tables"][0]["rows"]] == [
         "heart-pfl", "heart-pfl without HDA, AKT", "local-sgd", "fedavg-ft",
@@ -65,6 +68,21 @@ def test_heart_pfl(gramfold):
     assert content["cells"]["heart-pfl -HDA -AKT/seed 0"]["hda_gradient"] is None
     frozen = {row[0]: row[1]["mean"] for row in content["tables"][2]["rows"]}
     assert frozen["pace"] > frozen["afl"]
+
+
+def test_parts_are_compared_over_seeds_that_all_rows_have():
+    made = open_bench("heart-pfl")
+    options = made.options({}, (0, 1), quick=True)
+    accuracies = {
+        "heart-pfl/seed 0": 0.8, "heart-pfl/seed 1": 0.9, "heart-pfl -HDA -AKT/seed 0": 0.7, "heart-pfl -HDA -AKT/seed 1": 0.6,
+        "heart-pfl -adapters/seed 0": 0.5,
+    }  # fmt: skip
+    found = {key: {"mean_accuracy": share, "history": []} for key, share in accuracies.items()}
+    both, first = (table for table in made.tables(found, options) if table["title"].startswith("Its parts"))
+    assert (both["title"], first["title"]) == ("Its parts, seeds 0, 1", "Its parts, seed 0")
+    assert [row[:3] for row in both["rows"]] == [["yes", "yes", "yes"], ["no", "no", "yes"]]
+    assert both["rows"][0][4]["mean"] == pytest.approx(20) and both["rows"][1][4] is None
+    assert [row[3]["mean"] for row in first["rows"]] == pytest.approx([80, 50, 70])
 
 
 def test_leaderboard(gramfold):

@@ -164,7 +164,7 @@ class HeartPflBench(Bench):
             fair = partial(over_seeds, found, common)
             gains = {_key(PARTS[parts], seed): _gain(found, parts, seed) for parts in rows for seed in common}
             yield table(
-                f"Its parts, seeds {', '.join(map(str, common))}",
+                f"Its parts, {'seed' if len(common) == 1 else 'seeds'} {', '.join(map(str, common))}",
                 ["HDA", "AKT", "adapters", "accuracy", "gain", "by samples", "shared model", "AKT kept", "HDA's gradient %"],
                 [
                     [*(("yes" if there else "no") for there in parts),
