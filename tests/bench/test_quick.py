@@ -23,7 +23,8 @@ def test_apfl(gramfold):
     assert set(accuracy) == {"fedavg", "fedavg-ft", "ditto", "local", "afl", "fedhip", "apfl as published", "apfl", "pace"}
     lead = {row[0]: row[1]["mean"] for row in content["tables"][2]["rows"]}
     best = max(accuracy[name] for name in ("fedavg", "fedavg-ft", "ditto"))
-    assert lead == {name: pytest.approx(accuracy[name] - best) for name in lead} and len(lead) == 6
+    assert lead == {name: pytest.approx(accuracy[name] - best) for name in lead}
+    assert len(lead) == 6
     heat = next(plot for plot in content["plots"] if plot["kind"] == "heat")
     assert heat["columns"] == ["relu", "tanh"]
     assert all(value > 50 for row in heat["values"] for value in row)
@@ -57,7 +58,8 @@ def test_heart_pfl(gramfold):
     assert code == 0
     content = json.loads(out)
     assert [table["title"] for table in content["tables"]] == [
-        "HEART-PFL and its rivals, from the same network", "Its parts, seed 0", "Frozen features of the same network, in closed form",
+        "HEART-PFL and its rivals, from the same network", "Its parts, seed 0",
+        "Frozen features of the same network, in closed form",
     ]  # fmt: skip
     assert [row[0] for row in content["tables"][0]["rows"]] == [
         "heart-pfl", "heart-pfl without HDA, AKT", "local-sgd", "fedavg-ft",
@@ -81,7 +83,8 @@ def test_parts_are_compared_over_seeds_that_all_rows_have():
     both, first = (table for table in made.tables(found, options) if table["title"].startswith("Its parts"))
     assert (both["title"], first["title"]) == ("Its parts, seeds 0, 1", "Its parts, seed 0")
     assert [row[:3] for row in both["rows"]] == [["yes", "yes", "yes"], ["no", "no", "yes"]]
-    assert both["rows"][0][4]["mean"] == pytest.approx(20) and both["rows"][1][4] is None
+    assert both["rows"][0][4]["mean"] == pytest.approx(20)
+    assert both["rows"][1][4] is None
     assert [row[3]["mean"] for row in first["rows"]] == pytest.approx([80, 50, 70])
 
 
