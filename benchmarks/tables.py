@@ -331,7 +331,7 @@ def convolution() -> str:
         title = path.stem.removeprefix("convolution_").replace("_", " ")
         parts += [f"## {title}, on {device}, {figures['cores']} cores", *([] if figures.get("codes") == "place" else [OLDER])]
         parts += [_ranked(rows), *_against_fedavg(rows, device)]
-    return "\n\n".join([*parts, *_filters()]) + "\n"
+    return "\n\n".join([*parts, *_filters(), *_layers()]) + "\n"
 
 
 def _filters() -> list[str]:
@@ -348,6 +348,18 @@ def _filters() -> list[str]:
         "where patches are white. *r*: the ridge, in units of the patches' mean variance, none where not said; *p 1/2*: whitened once, not twice. The product has *place, r 1*."
     )
     return ["## Which filters", words, "\n".join(lines)]
+
+
+def _layers() -> list[str]:
+    """What `five` is made of, on validation images."""
+    found = json.loads((RESULTS / "layers.json").read_text())
+    runs = found["runs"]
+    columns, networks = (list(dict.fromkeys(run[key] for run in runs)) for key in ("data", "network"))
+    figures = {(run["network"], run["data"]): f"{100 * run['accuracy']:.1f}" for run in runs}
+    rows = [[name, *(figures[name, data] for data in columns)] for name in networks]
+    lines = [f"| {' | '.join(row)} |" for row in (["", *columns], ["---", *["---:"] * len(columns)], *rows)]
+    words = f"Made by `benchmarks/layers.py` with the product's own FedACnnL, dense layer and all: {found['images']:,} training images, of which a third is held out; accuracy on those in %, one seed."
+    return ["## Which layers", words, "\n".join(lines)]
 
 
 def _against_fedavg(rows: list[dict[str, Any]], device: str) -> list[str]:

@@ -42,7 +42,10 @@ def _about(content: Mapping[str, Any]) -> str:
     seeds = content.get("seeds")
     count = len(seeds) if isinstance(seeds, list) else seeds
     parts = [f"{len(content.get('cells', {}))} cells", "" if count is None else f"{count} seed{'' if count == 1 else 's'}"]
-    parts += [f"{key} {_words(value)}" for key, value in _plain(content.get("machine")).items()]
+    machine = _plain(content.get("machine"))
+    devices = machine.pop("devices", [])
+    parts += [f"{key} {_words(value)}" for key, value in machine.items()]
+    parts += [f"measured on {' and '.join(map(str, devices))}"] if devices else []
     return ", ".join(part for part in parts if part) + "."
 
 
@@ -67,7 +70,9 @@ def _cell(value: Any) -> str:
     """A cell of a table: what was measured, with its error, and below it what was published."""
     if isinstance(value, Mapping):
         error, published = value.get("error"), value.get("published")
-        measured = _number(value.get("mean")) + ("" if error is None else f" \N{PLUS-MINUS SIGN} {_number(error)}")
+        measured = _number(value.get("mean"))
+        if error is not None:  # to the mean's own decimals
+            measured += f" \N{PLUS-MINUS SIGN} {error:.2f}" if abs(value["mean"]) >= 1 else f" \N{PLUS-MINUS SIGN} {error:.3f}"
         beside = "" if published is None else f"<small>published {escape(_number(published))}</small>"
         seeds = f' title="seeds: {escape(str(value["seeds"]))}"' if value.get("seeds") else ""
         return f"<td{seeds}>{escape(measured)}{beside}</td>"
