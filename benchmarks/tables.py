@@ -50,6 +50,25 @@ def accuracy_table(rows: list[dict[str, Any]]) -> str:
     )
 
 
+def front_table(linear: list[dict[str, Any]]) -> str:
+    """The README's: PACE beside APFL with the same map, beside the best of the gradient methods, and as it is."""
+    found, lines = load("bench_apfl"), accuracy_table(linear).split("\n")
+    settings, measured = found["options"]["settings"], found["cells"]
+
+    def mean(name: str, clients: int, alpha: float) -> float:
+        keys = [f"{clients} clients/dirichlet:{alpha}/{name}/seed {seed}" for seed in found["seeds"]]
+        return float(np.mean([100 * measured[key]["mean_accuracy"] for key in keys if key in measured]))
+
+    columns = cells(linear)
+    best = [max((mean(name, *cell), name) for name in settings["rivals"]) for cell in columns]
+    names = ", ".join(dict.fromkeys(name for _, name in best))
+    title = f"The best of ten gradient methods, {settings['rounds']} rounds ({names})"
+    rivals = f"| {title} | " + " | ".join(f"{accuracy:.1f}" for accuracy, _ in best) + " |"
+    whole = "| PACE, features learned as well | " + " | ".join(f"**{mean('pace', *cell):.1f}**" for cell in columns) + " |"
+    head, rule, apfl, pace, *rest = (line.replace("**", "") for line in lines)
+    return "\n".join([head, rule, apfl, rivals, pace.replace("| PACE |", "| PACE, linear map |"), whole, *rest])
+
+
 def gains(rows: list[dict[str, Any]]) -> str:
     by_cell = [
         100 * np.mean([row["pace"] - row["apfl_best_on_test"] for row in rows if (row["clients"], row["alpha"]) == cell])
@@ -767,7 +786,7 @@ def main() -> None:
     head = "# Results\n\nMade by `python -m benchmarks.tables` from `benchmarks/results/*.json`, each by the command named."
     (ROOT / "docs" / "results.md").write_text("\n\n".join([head, accuracy(), core(), cost(), gpu(), deep(), flower()]) + "\n")
     linear = [row for row in load("pace") if row["map"] == "linear"]
-    _put(ROOT / "README.md", accuracy_table(linear))
+    _put(ROOT / "README.md", front_table(linear))
     _put(ROOT / "docs" / "gradient.md", gradient_gpu())
     _put(
         ROOT / "docs" / "pace.md", f"{binary()}\n\nTen other seeds (100 to 109), of some of them:\n\n{binary(name='binary_100')}"
