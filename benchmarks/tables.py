@@ -375,9 +375,12 @@ def _layers() -> list[str]:
     runs = found["runs"]
     columns, networks = (list(dict.fromkeys(run[key] for run in runs)) for key in ("data", "network"))
     figures = {(run["network"], run["data"]): f"{100 * run['accuracy']:.1f}" for run in runs}
-    rows = [[name, *(figures[name, data] for data in columns)] for name in networks]
+    rows = [[name, *(figures.get((name, data), "") for data in columns)] for name in networks]
     lines = [f"| {' | '.join(row)} |" for row in (["", *columns], ["---", *["---:"] * len(columns)], *rows)]
-    words = f"Made by `benchmarks/layers.py` with the product's own FedACnnL, dense layer and all: {found['images']:,} training images, of which a third is held out; accuracy on those in %, one seed."
+    words = (
+        f"Made by `benchmarks/layers.py` with the product's own FedACnnL, dense layer and all, on {found['device']}: all training images, of which a sixth is held out; accuracy on those in %, one seed. "
+        "Figures from the log of an earlier form of that script."
+    )
     return ["## Which layers", words, "\n".join(lines)]
 
 
