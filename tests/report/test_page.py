@@ -1,11 +1,13 @@
 """The pages: complete, safe, self-contained. How they behave in a browser is in test_browser.py."""
 
+import io
 import json
 import re
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import gramfold as gf
 from gramfold.report import render_bench, render_page, result_table
@@ -67,6 +69,19 @@ def test_every_method_and_its_mean_are_on_the_page_and_in_the_table(result):
         assert method["name"] in page
         assert f"{100 * method['mean_accuracy']:.1f}" in page
     assert table.row_count == 3
+
+
+@pytest.mark.parametrize("room", [60, 80, 100, 150])
+def test_a_narrow_terminal_has_fewer_columns_and_none_cut(result, room):
+    console = Console(width=room, file=io.StringIO())
+    console.print(result_table(result, room))
+    shown = console.file.getvalue()
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= room
+    for method in result["methods"]:
+        assert method["name"] in shown
+        assert f"{100 * method['mean_accuracy']:.1f}" in shown
+    assert ("log" in shown) == (room == 150)
 
 
 def test_regression_results_have_a_page_too():

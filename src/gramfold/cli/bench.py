@@ -55,7 +55,7 @@ def bench(
         return
     console = Console() if sys.stdout.isatty() else Console(width=150)
     for table in content["tables"]:
-        console.print(bench_table(table))
+        console.print(bench_table(table, console.width))
         console.print(table["note"] + "\n", markup=False, highlight=False)
     console.print(f"Report: {folder / PAGE}    Figures: {folder / CONTENT}", highlight=False, soft_wrap=True)
 

@@ -116,7 +116,7 @@ def run(
         (out / name).unlink(missing_ok=True)  # of an earlier run
     if seeds is None:
         write_page(out, content)
-        table = result_table(content)
+        table = result_table(content, console.width)
     else:
         comparison = Comparison.of_pages(pages)
         content = seeds_page(pages, comparison.to_dict())
@@ -124,7 +124,7 @@ def run(
         for name, write in zip(TABLES, (comparison.to_csv, comparison.to_latex, comparison.to_markdown), strict=True):
             write(out / name)
         about = f"{content['data']['name']}: {content['partition']['clients']} clients, {content['partition']['kind']}"
-        table = comparison_table(content["comparison"], f"{about}, {len(numbers)} seeds from {seed}")
+        table = comparison_table(content["comparison"], f"{about}, {len(numbers)} seeds from {seed}", console.width)
     if as_json:
         sys.stdout.write(json.dumps(wire.sealed(content), indent=1, allow_nan=False) + "\n")
         return

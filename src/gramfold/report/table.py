@@ -15,39 +15,46 @@ ON_THE_PAGE = ("weighted %", "balanced %")
 WIDE = ("shared model", "down / client", "balanced", "log loss")
 
 
-def result_table(result: Mapping[str, Any]) -> "Table":
-    """A rich table, one row per method, without what a terminal has no room for."""
-    data, partition = result["data"], result["partition"]
-    title = f"{data['name']}: {partition['clients']} clients, {partition['kind']}, seed {result['seed']}"
-    from rich.table import Table  # takes long to import, and only a terminal needs it
+ROOM = 150
+"""Characters of a line where nobody says how many there are."""
+SPARED = ("log loss", "down / client", "AUC", "ECE", "rounds", "shared model %", "shared model", "LOO estimate %", "up / client",
+          "R2", "worst 10 %")  # fmt: skip
+"""What a narrow terminal goes without, the first of them first; the page has it all."""
 
-    table = Table(title=title, title_justify="left", header_style="bold")
-    table.add_column("method", style="cyan", no_wrap=True)
-    shown = [column for column in columns(result["methods"]) if column.title not in ON_THE_PAGE]
-    for column in shown:
-        table.add_column(column.title, justify="right", no_wrap=True)
-    best = max((method.get("mean_accuracy") or 0.0 for method in result["methods"]), default=0.0)
-    for method in result["methods"]:
-        style = "bold" if method.get("mean_accuracy") == best else None
-        table.add_row(method["name"], *(column.cell(method) for column in shown), style=style)
+
+def result_table(result: Mapping[str, Any], room: int = ROOM) -> "Table":
+    """A rich table, one row per method, without what a terminal of so many characters has no room for."""
+    data, partition, methods = result["data"], result["partition"], result["methods"]
+    title = f"{data['name']}: {partition['clients']} clients, {partition['kind']}, seed {result['seed']}"
+    shown = {column.title: column for column in columns(methods) if column.title not in ON_THE_PAGE}
+    for spared in SPARED:
+        rows = [[method["name"], *(column.cell(method) for column in shown.values())] for method in methods]
+        if _taken(_narrowest(["method", *shown], rows)) > room:
+            shown.pop(spared, None)
+    rows = [[method["name"], *(column.cell(method) for column in shown.values())] for method in methods]
+    table = _table(title, ["method", *shown], rows, room)
+    table.columns[0].style = "cyan"
+    best = max((method.get("mean_accuracy") or 0.0 for method in methods), default=0.0)
+    for row, method in zip(table.rows, methods, strict=True):
+        row.style = "bold" if method.get("mean_accuracy") == best else None
     return table
 
 
-def comparison_table(comparison: Mapping[str, Any], title: str) -> "Table":
+def comparison_table(comparison: Mapping[str, Any], title: str, room: int = ROOM) -> "Table":
     """A rich table of a comparison over seeds, without what a terminal has no room for."""
     header, rows = papers.cells(comparison)
     kept = [i for i, name in enumerate(header) if not name.startswith(WIDE)]
-    return _table(title, [header[i] for i in kept], [[row[i] for i in kept] for row in rows])
+    return _table(title, [header[i] for i in kept], [[row[i] for i in kept] for row in rows], room)
 
 
 def runs_table(runs: Sequence[Named]) -> "Table":
     """A rich table of several runs, one row per run and method."""
-    return _table(f"{len(runs)} runs", [column.title for column in runs_columns(runs)], run_cells(runs))
+    return _table(f"{len(runs)} runs", [column.title for column in runs_columns(runs)], run_cells(runs), ROOM)
 
 
-def bench_table(table: Mapping[str, Any]) -> "Table":
+def bench_table(table: Mapping[str, Any], room: int = ROOM) -> "Table":
     """A rich table of a bench: mean and standard error, and published figures in brackets."""
-    made = _table(table["title"], table["columns"], [[str(row[0]), *map(bench_cell, row[1:])] for row in table["rows"]])
+    made = _table(table["title"], table["columns"], [[str(row[0]), *map(bench_cell, row[1:])] for row in table["rows"]], room)
     made.columns[0].justify = "left"
     return made
 
@@ -65,12 +72,38 @@ def bench_cell(cell: Any) -> str:
     return f"{bench_cell(cell['mean'])}{error}{published}"
 
 
-def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> "Table":
+def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> "Table":
+    """Cells are never cut as long as they have room; titles of columns go on a second line where they have not."""
     from rich.table import Table  # takes long to import, and only a terminal needs it
 
     table = Table(title=title, title_justify="left", header_style="bold")
-    for name in header:
-        table.add_column(name, justify="left" if name in ("run", "data", "cut", "method") else "right", no_wrap=True)
+    for name, width in zip(header, _widths(header, rows, room), strict=True):
+        table.add_column(name, justify="left" if name in ("run", "data", "cut", "method") else "right", width=width)
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _narrowest(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """The widths of columns that cut no cell, and no word of a title."""
+    words = [max(map(len, name.split()), default=0) for name in header]
+    return [max([word, *(len(row[i]) for row in rows)]) for i, word in enumerate(words)]
+
+
+def _taken(widths: Sequence[int]) -> int:
+    """Characters of a line, with what stands between columns."""
+    return sum(widths) + 3 * len(widths) + 1
+
+
+def _widths(header: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Those of columns, whose titles are on one line as long as there is room.
+
+    >>> _widths(["method", "shared model", "up / client"], [["pace", "98.9", "1.9 MB"]], 34), _widths(["up / client"], [], 80)
+    ([6, 12, 6], [11])
+    """
+    widths = _narrowest(header, rows)
+    spare = room - _taken(widths)
+    for i, name in enumerate(header):
+        if 0 < (more := len(name) - widths[i]) <= spare:
+            widths[i], spare = len(name), spare - more
+    return widths
