@@ -12,27 +12,22 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 ON_THE_PAGE = ("weighted %", "balanced %")
-WIDE = ("shared model", "down / client", "balanced", "log loss")
-
-
 ROOM = 150
 """Characters of a line where nobody says how many there are."""
-SPARED = ("log loss", "down / client", "AUC", "ECE", "rounds", "shared model %", "shared model", "LOO estimate %", "up / client",
-          "R2", "worst 10 %")  # fmt: skip
-"""What a narrow terminal goes without, the first of them first; the page has it all."""
+SPARED = (
+    "balanced", "log loss", "down / client", "AUC", "ECE", "95 % CI of", "rounds", "shared model", "LOO estimate", "up / client",
+    "worst 10 %", "R2", "time", "95 % CI",
+)  # fmt: skip
+"""How columns begin that a narrow terminal goes without, the first of them first; the page has them all."""
 
 
 def result_table(result: Mapping[str, Any], room: int = ROOM) -> "Table":
     """A rich table, one row per method, without what a terminal of so many characters has no room for."""
     data, partition, methods = result["data"], result["partition"], result["methods"]
     title = f"{data['name']}: {partition['clients']} clients, {partition['kind']}, seed {result['seed']}"
-    shown = {column.title: column for column in columns(methods) if column.title not in ON_THE_PAGE}
-    for spared in SPARED:
-        rows = [[method["name"], *(column.cell(method) for column in shown.values())] for method in methods]
-        if _taken(_narrowest(["method", *shown], rows)) > room:
-            shown.pop(spared, None)
-    rows = [[method["name"], *(column.cell(method) for column in shown.values())] for method in methods]
-    table = _table(title, ["method", *shown], rows, room)
+    shown = [column for column in columns(methods) if column.title not in ON_THE_PAGE]
+    rows = [[method["name"], *(column.cell(method) for column in shown)] for method in methods]
+    table = _table(title, *_fitting(["method", *(column.title for column in shown)], rows, room), room)
     table.columns[0].style = "cyan"
     best = max((method.get("mean_accuracy") or 0.0 for method in methods), default=0.0)
     for row, method in zip(table.rows, methods, strict=True):
@@ -43,8 +38,7 @@ def result_table(result: Mapping[str, Any], room: int = ROOM) -> "Table":
 def comparison_table(comparison: Mapping[str, Any], title: str, room: int = ROOM) -> "Table":
     """A rich table of a comparison over seeds, without what a terminal has no room for."""
     header, rows = papers.cells(comparison)
-    kept = [i for i, name in enumerate(header) if not name.startswith(WIDE)]
-    return _table(title, [header[i] for i in kept], [[row[i] for i in kept] for row in rows], room)
+    return _table(title, *_fitting(header, rows, room), room)
 
 
 def runs_table(runs: Sequence[Named]) -> "Table":
@@ -82,6 +76,15 @@ def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], roo
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _fitting(header: list[str], rows: list[list[str]], room: int) -> tuple[list[str], list[list[str]]]:
+    """Without columns that there is no room for."""
+    for spared in SPARED:
+        if _taken(_narrowest(header, rows)) > room:
+            kept = [i for i, name in enumerate(header) if not name.startswith(spared)]
+            header, rows = [header[i] for i in kept], [[row[i] for i in kept] for row in rows]
+    return header, rows
 
 
 def _narrowest(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
