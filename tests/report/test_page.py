@@ -73,9 +73,9 @@ def test_every_method_and_its_mean_are_on_the_page_and_in_the_table(result):
 
 @pytest.mark.parametrize("room", [60, 80, 100, 150])
 def test_a_narrow_terminal_has_fewer_columns_and_none_cut(result, room):
-    console = Console(width=room, file=io.StringIO())
-    console.print(result_table(result, room))
-    shown = console.file.getvalue()
+    written = io.StringIO()
+    Console(width=room, file=written).print(result_table(result, room))
+    shown = written.getvalue()
     assert "…" not in shown
     assert max(map(len, shown.splitlines())) <= room
     for method in result["methods"]:
