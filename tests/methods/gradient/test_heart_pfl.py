@@ -261,6 +261,15 @@ def test_akt_keeps_the_average_when_the_distilled_model_validates_worse(distilla
     assert all(torch.equal(shared[name], average[name]) for name in average)
 
 
+def test_a_run_in_which_akt_keeps_nothing_is_the_run_without_akt(pictures, image_file, monkeypatch):
+    monkeypatch.setattr(akt, "distilled", lambda net, average, *_, **__: (average, False))
+    with_it, without = (gf.run(replace(SMALL, rounds=1, proxy=proxy), pictures) for proxy in (image_file, None))
+    assert with_it.chosen["akt_kept"] == 0
+    assert all(distance(with_it.heads[name], head) == 0 for name, head in without.heads.items())
+    # the mean of a stack beside a sum divided, in float32: a rounding apart, which further rounds multiply
+    assert distance(with_it.global_head, without.global_head) < 1e-6
+
+
 def test_akt_moves_towards_the_clients_and_is_kept_when_that_validates_better(distillation):
     net, average, clients, images, _ = distillation
     clients = [{**client, "head.bias": torch.tensor([-9.0, 9.0, 0.0])} for client in clients]
