@@ -193,8 +193,9 @@ class HeartPflBench(Bench):
 def _gain(found: Found, parts: tuple[bool, ...], seed: int) -> Figures:
     """What HDA and AKT bring over neither, in the same network, with the same seed."""
     plain = found.get(_key(PARTS[False, False, parts[2]], seed))
-    mine = found[_key(PARTS[parts[0], parts[1], parts[2]], seed)]
-    return {"gain": mine["mean_accuracy"] - plain["mean_accuracy"] if plain is not None and any(parts[:2]) else None}
+    if plain is None or not any(parts[:2]):
+        return {"gain": None}
+    return {"gain": found[_key(PARTS[parts], seed)]["mean_accuracy"] - plain["mean_accuracy"]}
 
 
 # --- what is run ---

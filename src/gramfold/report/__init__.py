@@ -5,9 +5,9 @@ from gramfold.report.bench import render_bench
 from gramfold.report.card import card_files, card_markdown, make_card, write_card
 from gramfold.report.html import render_page, render_runs
 from gramfold.report.summary import client_table, frame, safe, summary_html, summary_text
-from gramfold.report.table import comparison_table, result_table, runs_table
+from gramfold.report.table import comparison_table, result_table
 
 __all__ = [
     "card_files", "card_markdown", "client_table", "comparison_table", "frame", "make_card", "papers", "render_bench",
-    "render_page", "render_runs", "result_table", "runs_table", "safe", "summary_html", "summary_text", "write_card",
+    "render_page", "render_runs", "result_table", "safe", "summary_html", "summary_text", "write_card",
 ]  # fmt: skip

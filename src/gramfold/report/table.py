@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from gramfold.report import papers
 from gramfold.report.columns import columns
-from gramfold.report.runs import Named, run_cells, runs_columns
 from gramfold.report.text import MISSING
 
 if TYPE_CHECKING:
@@ -41,11 +40,6 @@ def comparison_table(comparison: Mapping[str, Any], title: str, room: int = ROOM
     return _table(title, *_fitting(header, rows, room), room)
 
 
-def runs_table(runs: Sequence[Named]) -> "Table":
-    """A rich table of several runs, one row per run and method."""
-    return _table(f"{len(runs)} runs", [column.title for column in runs_columns(runs)], run_cells(runs), ROOM)
-
-
 def bench_table(table: Mapping[str, Any], room: int = ROOM) -> "Table":
     """A rich table of a bench: mean and standard error, and published figures in brackets."""
     made = _table(table["title"], table["columns"], [[str(row[0]), *map(bench_cell, row[1:])] for row in table["rows"]], room)
@@ -72,7 +66,7 @@ def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], roo
 
     table = Table(title=title, title_justify="left", header_style="bold")
     for name, width in zip(header, _widths(header, rows, room), strict=True):
-        table.add_column(name, justify="left" if name in ("run", "data", "cut", "method") else "right", width=width)
+        table.add_column(name, justify="left" if name == "method" else "right", width=width)
     for row in rows:
         table.add_row(*row)
     return table
