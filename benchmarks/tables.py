@@ -12,6 +12,7 @@ from scipy.stats import t
 
 from benchmarks.cells import markdown
 from benchmarks.timing import RESULTS
+from gramfold.bench import open_bench
 from gramfold.methods.parts.traffic import bytes_of
 from gramfold.report.text import duration, size
 
@@ -30,43 +31,56 @@ def cells(rows: list[dict[str, Any]]) -> list[tuple[int, float]]:
 
 def accuracy_table(rows: list[dict[str, Any]]) -> str:
     """Means over seeds, one column per cell."""
-    columns = cells(rows)
-    head = [f"{clients} clients, {alpha}" for clients, alpha in columns]
+    pace = _line("PACE", _means(rows, "pace"), bold=True)
+    return "\n".join([*_head(rows), _line("APFL, best on test", _means(rows, "apfl_best_on_test")), pace, *_expected(rows)])
 
-    def line(title: str, key: str, scale: float, digits: int, bold: bool = False) -> str:
-        values = [np.mean([row[key] for row in rows if (row["clients"], row["alpha"]) == cell]) * scale for cell in columns]
-        texts = [f"**{value:.{digits}f}**" if bold else f"{value:.{digits}f}" for value in values]
-        return f"| {title} | " + " | ".join(texts) + " |"
 
-    return "\n".join(
-        [
-            "| | " + " | ".join(head) + " |",
-            "| --- |" + " ---: |" * len(columns),
-            line("APFL, best on test", "apfl_best_on_test", 100, 1),
-            line("PACE", "pace", 100, 1, bold=True),
-            line("PACE's leave-one-out estimate, without test data", "pace_loo_estimate", 100, 1),
-            line("PACE, expected calibration error", "pace_calibration_error", 1, 3),
-        ]
-    )
+def _head(rows: list[dict[str, Any]]) -> list[str]:
+    names = [f"{clients} clients, {alpha}" for clients, alpha in cells(rows)]
+    return ["| | " + " | ".join(names) + " |", "| --- |" + " ---: |" * len(names)]
+
+
+def _means(rows: list[dict[str, Any]], key: str, scale: float = 100) -> list[float]:
+    """Over seeds, of each cell."""
+    found = [[row[key] for row in rows if (row["clients"], row["alpha"]) == cell] for cell in cells(rows)]
+    return [float(np.mean(values)) * scale for values in found]
+
+
+def _line(title: str, values: list[float], digits: int = 1, bold: bool = False) -> str:
+    texts = [f"**{value:.{digits}f}**" if bold else f"{value:.{digits}f}" for value in values]
+    return f"| {title} | " + " | ".join(texts) + " |"
+
+
+def _expected(rows: list[dict[str, Any]]) -> list[str]:
+    """What PACE says of itself, and how well its probabilities hold."""
+    estimate = _line("PACE's leave-one-out estimate, without test data", _means(rows, "pace_loo_estimate"))
+    return [estimate, _line("PACE, expected calibration error", _means(rows, "pace_calibration_error", 1), 3)]
 
 
 def front_table(linear: list[dict[str, Any]]) -> str:
     """The README's: PACE beside APFL with the same map, beside the best of the gradient methods, and as it is."""
-    found, lines = load("bench_apfl"), accuracy_table(linear).split("\n")
+    found, columns = load("bench_apfl"), cells(linear)
     settings, measured = found["options"]["settings"], found["cells"]
 
     def mean(name: str, clients: int, alpha: float) -> float:
         keys = [f"{clients} clients/dirichlet:{alpha}/{name}/seed {seed}" for seed in found["seeds"]]
         return float(np.mean([100 * measured[key]["mean_accuracy"] for key in keys if key in measured]))
 
-    columns = cells(linear)
     best = [max((mean(name, *cell), name) for name in settings["rivals"]) for cell in columns]
     names = ", ".join(dict.fromkeys(name for _, name in best))
-    title = f"The best of ten gradient methods, {settings['rounds']} rounds ({names})"
-    rivals = f"| {title} | " + " | ".join(f"{accuracy:.1f}" for accuracy, _ in best) + " |"
-    whole = "| PACE, features learned as well | " + " | ".join(f"**{mean('pace', *cell):.1f}**" for cell in columns) + " |"
-    head, rule, apfl, pace, *rest = (line.replace("**", "") for line in lines)
-    return "\n".join([head, rule, apfl, rivals, pace.replace("| PACE |", "| PACE, linear map |"), whole, *rest])
+    return "\n".join(
+        [
+            *_head(linear),
+            _line("APFL, best on test", _means(linear, "apfl_best_on_test")),
+            _line(
+                f"The best of {len(settings['rivals'])} gradient methods, {settings['rounds']} rounds ({names})",
+                [accuracy for accuracy, _ in best],
+            ),
+            _line("PACE, linear map", _means(linear, "pace")),
+            _line("PACE, features learned as well", [mean("pace", *cell) for cell in columns], bold=True),
+            *_expected(linear),
+        ]
+    )
 
 
 def gains(rows: list[dict[str, Any]]) -> str:
@@ -281,6 +295,7 @@ def _pretrained() -> str:
     """What `gramfold bench heart-pfl` found, in words; its tables are in papers.md."""
     found = load("bench_heart-pfl")
     cells, settings, seeds = found["cells"], found["options"]["settings"], found["seeds"]
+    protocol = open_bench("heart-pfl").settings
 
     def seen(name: str) -> dict[int, float]:
         return {seed: 100 * cells[f"{name}/seed {seed}"]["mean_accuracy"] for seed in seeds if f"{name}/seed {seed}" in cells}
@@ -302,9 +317,9 @@ def _pretrained() -> str:
     return (
         f"`gramfold bench heart-pfl` with `{settings['model']}`, trained on the other 80 classes, its convolutions frozen, the same adapters, normalisation and head trained by "
         f"every method; tables in [papers.md](papers.md). {settings['rounds']} rounds of {settings['epochs']} epochs, AKT in the first {settings['akt_rounds']}, {settings['akt_steps']} steps of "
-        f"{settings['akt_batch']} images, where the protocol has 60 rounds of 10 epochs, AKT in 30 of them and 500 steps of 256 images: what the machine time allowed. Not measured: that protocol, ResNet-18, some "
+        f"{settings['akt_batch']} images, where the protocol has {protocol['rounds']} rounds of {protocol['epochs']} epochs, AKT in {protocol['akt_rounds']} of them and {protocol['akt_steps']} steps of {protocol['akt_batch']} images: what the machine time allowed. Not measured: that protocol, ResNet-18, some "
         "of the other settings of HDA and AKT. GPU cells: PyTorch 2.11.\n\n"
-        f"The method is {against} (by seed in brackets; where fewer seeds are given, the rival has no more). So it is ahead of clients on their own, and level with FedAvg that is fine-tuned at the end. "
+        f"The method is {against} (by seed in brackets; where fewer seeds are given, the rival has no more; FedALA and FedSelect have FedAvg-FT's learning rate, not one of their own). So it is ahead of clients on their own, and level with FedAvg that is fine-tuned at the end. "
         f"Over a personal model pulled towards a shared one, which it is without HDA and AKT, HDA makes {ahead(aligned, seen(plain))}, AKT {ahead(distilled, seen(plain))}, both "
         f"{ahead(whole, seen(plain))}: nothing that stands out from chance. The reasons are in the history. HDA's gradient is {min(sizes):.1f} to {max(sizes):.1f} % of cross-entropy's at the published weight. "
         f"AKT's distilled model validated better than the plain average in {', '.join(map(str, kept.values()))} of {settings['akt_rounds']} rounds, seed by seed, so that the average is what was nearly always kept. "
