@@ -8,7 +8,6 @@ Every client's prior is PACE's (gramfold.solve.class_prior), so that only the sh
 
 import argparse
 import itertools
-import json
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from torch import Tensor, nn
 
 import gramfold as gf
 from benchmarks.pace import CELLS
-from benchmarks.timing import RESULTS
+from benchmarks.timing import keep
 from gramfold.federation import load_npz
 from gramfold.solve.class_prior import ClassPrior
 
@@ -105,8 +104,7 @@ def main() -> None:
             for c in CELLS
         ]
         print(kind, cell, f"shared {100 * shared:.2f}", flush=True)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "ceiling.json").write_text(json.dumps(rows, indent=1) + "\n")
+    keep("ceiling", rows)
 
 
 if __name__ == "__main__":
