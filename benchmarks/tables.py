@@ -621,7 +621,7 @@ def learned() -> str:
         texts = [f"{value:.1f}" for value in [*means, 100 * rows[0]["shared"]]]
         return f"| {title} | " + " | ".join(f"**{text}**" if bold else text for text in texts) + " |"
 
-    for kind, title in (("softmax", "pooled softmax regression + prior"), ("mlp", "pooled MLP (2048 GELU, dropout) + prior")):
+    for kind, title in (("softmax", "pooled softmax regression, tuned, + prior"), ("mlp", "pooled MLP, tuned, + prior")):
         lines.append(line(title, [row for row in ceiling if row["model"] == kind], "accuracy"))
     for rows in (default, large):
         for name in dict.fromkeys(row["map"] for row in rows):
