@@ -88,7 +88,7 @@ class Categories:
         places, missing = self._places(cells)
         if self.other:
             places = np.where((places < 0) & ~missing, self._titled.index(OTHER), places)
-        return (places[:, None] == np.arange(len(self._titled))).astype(np.float64)
+        return np.asarray(places[:, None] == np.arange(len(self._titled)), dtype=np.float64)
 
     def unknown(self, cells: Cells) -> int:
         places, missing = self._places(cells)

@@ -112,8 +112,8 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
             )
         if not given:
             raise GramfoldError(f"{name} has no columns but those that say what a sample is; it has: {_listed(table)}")
-        items = {column: table[column] for column in given}
-        return Source(name, kind, items, labels, client, train, columns.regression, columns.only)
+        chosen = {column: table[column] for column in given}
+        return Source(name, kind, chosen, labels, client, train, columns.regression, columns.only)
     wanted = found["path"] if kind == IMAGES else found["text"]
     if wanted is None:
         what = "path" if kind == IMAGES else "text"
