@@ -9,13 +9,12 @@ from gramfold import evaluation
 from gramfold.engines.by_name import ByName
 from gramfold.engines.deliveries import Deliveries
 from gramfold.engines.figures import ClientResult
-from gramfold.engines.folded import Run, in_memory, worth_keeping
+from gramfold.engines.folded import Run, Summed, in_memory, worth_keeping
 from gramfold.engines.result import Result
 from gramfold.engines.transport import PHASES, Final, Finished, Fold, Round, Transport
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head
 from gramfold.methods import Method
-from gramfold.moments import Moments
 from gramfold.wire.record import Record
 
 
@@ -52,7 +51,7 @@ class Driver:
         self.state = state if state is not None else State(self._begin())
         self.evaluate_every = evaluate_every
         self.fold = Fold()
-        self.total: Moments | None = None
+        self.total: Summed | None = None
         """The last sum, where the result is to hold it."""
         elapsed = self.state.history[-1]["seconds"] if self.state.history else 0.0
         self._begun = time.perf_counter() - elapsed

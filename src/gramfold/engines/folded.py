@@ -12,8 +12,11 @@ from gramfold.methods import ClientData, Method
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.uploads import GroupedMoments
 from gramfold.wire.record import Record
 
+Summed = Moments | GroupedMoments
+"""Sums that samples can be added to and taken out of."""
 KEPT_BYTES = 64 * 2**20
 """A sum of moments up to this size stays with the result by default: about 2,800 features."""
 
@@ -25,7 +28,7 @@ class Run:
     method: Method
     task: Task
     broadcast: Record = field(repr=False)
-    total: Moments | None = None
+    total: Summed | None = None
     """The sum of the clients' moments, where it was kept."""
     samples: Mapping[str, int] = field(default_factory=dict)
     """How many training samples of each client are in the sum."""
@@ -82,11 +85,11 @@ class Run:
                 "forget and all that shall be in it to add, in one update; or run with own_parts=False"
             )
 
-    def _upload(self, name: str, train: Samples, begin: Record) -> Moments:
-        upload: Moments = self.method.local(ClientData(name, train), begin)
+    def _upload(self, name: str, train: Samples, begin: Record) -> Summed:
+        upload: Summed = self.method.local(ClientData(name, train), begin)
         return upload
 
-    def _total(self) -> Moments:
+    def _total(self) -> Summed:
         if self.total is not None:
             return self.total
         name, rounds = self.method.name, self.method.rounds
@@ -102,13 +105,20 @@ class Run:
 
 def worth_keeping(method: Method, total: object, wanted: bool | None) -> bool:
     """Whether a result should hold this sum; where nobody said, the small ones."""
-    if not method.adds_up or not isinstance(total, Moments) or wanted is False:
+    if not method.adds_up or not isinstance(total, Summed) or wanted is False:
         return False
-    return wanted is True or 8 * total.dim * (total.dim + total.outputs) <= KEPT_BYTES
+    groups = len(total.groups) if isinstance(total, GroupedMoments) else 1
+    return wanted is True or 8 * groups * total.dim * (total.dim + total.outputs) <= KEPT_BYTES
 
 
-def in_memory(total: Moments) -> Moments:
+def in_memory(total: Summed) -> Summed:
     """The same moments as NumPy arrays: updates are small work, done on the CPU."""
+    if isinstance(total, GroupedMoments):
+        return GroupedMoments({group: _in_memory(part) for group, part in total.groups.items()}, total.fingerprints)
+    return _in_memory(total)
+
+
+def _in_memory(total: Moments) -> Moments:
     if not arrays.is_torch(total.lower_gram):
         return total
     gram, cross, squares = (arrays.to_numpy(part) for part in (total.gram, total.cross, total.squares))

@@ -11,13 +11,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gramfold import wire
+from gramfold import uploads, wire
 from gramfold.engines.folded import Run
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head, load_head
 from gramfold.methods import make_method, spec_of
-from gramfold.moments import Moments
 from gramfold.origin import Origin
 from gramfold.report import card_files, write_card
 from gramfold.wire import Packet
@@ -62,7 +61,7 @@ class SavedRun(Record, kind="run"):
         try:
             total = None
             if self.total is not None:
-                total = Moments.unpack(Packet(self.total["arrays"], self.total["meta"]), exact_counts=False)
+                total = uploads.unpack(Packet(self.total["arrays"], self.total["meta"]), exact_counts=False)
             method = make_method(self.method, **self.parameters)
             samples = {str(name): int(n) for name, n in self.samples.items()}
             return Run(method, task_from_dict(self.task), self.broadcast, total, samples)

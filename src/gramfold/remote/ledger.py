@@ -17,10 +17,13 @@ from gramfold import uploads, wire
 from gramfold.engines.transport import Contribution, Fold
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.moments import Moments
+from gramfold.uploads import GroupedMoments
 from gramfold.wire import Packet
 
 LEDGER, KEPT = "fold.safetensors", "uploads"
 """Its file, and the folder of single uploads, in a run's folder."""
+SUBTRACTABLE = (Moments, GroupedMoments)
+"""Uploads that can be taken out of a sum again."""
 KEPT_FILE = re.compile(r"upload-[0-9a-f]{32}\.safetensors")
 
 
@@ -58,7 +61,7 @@ class Ledger(Fold):
             total = self._without(site, upload, contribution.replaced)
         if self.kept is not None:
             wire.write_atomically(self._kept_file(site, contribution.upload_id), *upload.pack().pieces())
-        samples = upload.n if isinstance(upload, Moments) else None
+        samples = upload.n if isinstance(upload, SUBTRACTABLE) else None
         if total is None:
             self.total = upload
         else:
@@ -82,7 +85,7 @@ class Ledger(Fold):
             raise GramfoldError("its data has changed and its previous upload is gone; start over in another folder")
         if self.kept is not None:
             replaced = self.upload_of(site)
-        if not (isinstance(replaced, Moments) and isinstance(upload, Moments)):
+        if not (isinstance(replaced, SUBTRACTABLE) and isinstance(upload, SUBTRACTABLE)):
             raise GramfoldError("only moments can be subtracted from a sum; start over in another folder")
         upload.require_same_space(self.total)
         return self.total - replaced

@@ -1,9 +1,10 @@
 """Which directions matter to clients' own functions, whatever these are: learned over all of them by sums.
 
     client   f_k: its own kernel ridge in the metric so far                                  (`own_kernel`)
-             sends g_k sum_i grad f_k(x_i) grad f_k(x_i)' / v_k        g_k: the share of its variance v_k that it explains, left
-                                                                       out. Who has learned nothing has no say
-             and  n_k / 2 log(left-out error / v_k)                    how unlikely this metric leaves its samples
+             A_k = sum_i grad f_k(x_i) grad f_k(x_i)'
+             sends g_k n_k A_k / trace A_k        g_k: the share of its variance that it explains, left out. Who has learned
+                                                  nothing has no say, and however steep its function, none has more than samples
+             and n_k / 2 log(left-out error / variance)      how unlikely this metric leaves its samples
     server   A = sum;  M = A / trace A + FLOOR I / d;  T = M^(1/2), so that clients' samples vary by d in all along x T
 """
 
@@ -15,7 +16,7 @@ from gramfold.solve.own_kernel import fit_kernel
 
 FLOOR = 1e-4
 """What all directions together have of the metric's trace, whether or not any function depends on them."""
-LEAST = 8
+LEAST = 5
 """Samples from which on a client has a say."""
 
 
@@ -45,7 +46,9 @@ def say(rows: np.ndarray, targets: np.ndarray, root: np.ndarray, weights: np.nda
         products += (gradients * once[:, None]).T @ gradients
     n = float(once.sum())
     loss = 0.5 * n * float(np.log(max(found.error / found.nothing, 1e-12)))
-    return Say(found.gain / found.nothing * (root @ products @ root), within, loss, n)
+    products = root @ products @ root
+    trace = float(np.trace(products))
+    return Say(found.gain * n / trace * products if trace > 0 else products, within, loss, n)
 
 
 def next_root(products: np.ndarray, within: np.ndarray, n: float) -> np.ndarray:

@@ -44,17 +44,51 @@ class GroupedMoments:
         some = next(iter(self.groups.values()))
         return Moments(some.dim, some.outputs, labels=some.labels, fingerprint=self.fingerprints[group])
 
-    def __iadd__(self, other: "GroupedMoments") -> "GroupedMoments":
+    def require_same_space(self, other: "GroupedMoments") -> None:
+        """Raise unless moments by group can be added to these."""
         if self.fingerprints != other.fingerprints:
             raise GramfoldError("moments by group differ in their groups' feature maps")
         for group, moments in other.groups.items():
             self._empty(group).require_same_space(moments)
+
+    def __iadd__(self, other: "GroupedMoments") -> "GroupedMoments":
+        self.require_same_space(other)
         for group, moments in other.groups.items():
             if group in self.groups:
                 self.groups[group] += moments
             else:
                 self.groups[group] = moments.copy()
         return self
+
+    def __add__(self, other: "GroupedMoments") -> "GroupedMoments":
+        total = self.copy()
+        total += other
+        return total
+
+    def __sub__(self, other: "GroupedMoments") -> "GroupedMoments":
+        """The moments without `other`'s samples, which must be part of these, group by group."""
+        self.require_same_space(other)
+        absent = sorted(set(other.groups) - set(self.groups))
+        if absent:
+            raise GramfoldError(f"cannot take samples out of group {absent[0]}: there are none in it")
+        left = {g: each - other.groups[g] if g in other.groups else each.copy() for g, each in self.groups.items()}
+        return GroupedMoments(left, self.fingerprints)
+
+    @property
+    def n(self) -> int:
+        return sum(moments.n for moments in self.groups.values())
+
+    @property
+    def dim(self) -> int:
+        return self._empty(0).dim
+
+    @property
+    def outputs(self) -> int:
+        return self._empty(0).outputs
+
+    def of_group(self, group: int) -> Moments:
+        """A group's moments; those of no samples, if it has none."""
+        return self.groups[group] if group in self.groups else self._empty(group)
 
     def copy(self) -> "GroupedMoments":
         return GroupedMoments({group: moments.copy() for group, moments in self.groups.items()}, self.fingerprints)
@@ -65,10 +99,11 @@ class GroupedMoments:
         return self
 
     def total(self) -> Moments:
-        """All groups pooled as if their maps were one, and so as moments of no map that has a fingerprint."""
+        """All groups pooled; where their maps differ as if these were one, and so as moments of no map that has a fingerprint."""
         parts = [self.groups[group].copy() for group in sorted(self.groups)]
-        for part in parts:
-            part.fingerprint = ""
+        if len(set(self.fingerprints)) > 1:
+            for part in parts:
+                part.fingerprint = ""
         return functools.reduce(operator.iadd, parts)
 
     # --- as a message ---

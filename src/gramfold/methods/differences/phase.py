@@ -1,0 +1,136 @@
+"""The rounds before the moments in which it is learned how clients differ: two, of small sums."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gramfold.errors import GramfoldError
+from gramfold.features import Bias, Concat, Linear, Map, MetricMap, Normalize, draw
+from gramfold.features.metric import PLAIN
+from gramfold.methods.differences import groups, personal
+from gramfold.methods.differences.found import Found
+from gramfold.methods.differences.groups import Groups, Summary
+from gramfold.methods.differences.personal import MOST_COLUMNS, Personal
+from gramfold.methods.parts.learning import TOOK_PART, seen
+from gramfold.methods.protocol import ClientData
+from gramfold.methods.spaces import Space, counting
+from gramfold.uploads import NamedSums
+from gramfold.wire import Packet
+from gramfold.wire.record import Record
+
+ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be found out: groups, unless they are `given` or not wanted, and the personal metric."""
+
+    groups: bool = True
+    personal: bool = True
+    given: Groups | None = None
+
+    @property
+    def rounds(self) -> int:
+        return ROUNDS if self.groups or self.personal else 0
+
+
+@dataclass(frozen=True)
+class Differing(Record, kind="differences"):
+    """Where the learning stands."""
+
+    start: Record
+    """What clients are to be sent before the moments, but for what is found."""
+    space: Space
+    seed: int
+    grouping: bool
+    personal: Personal | None
+    plain: Map | None = None
+    """To [1, x], x being comparable between clients."""
+    summary: Summary | None = None
+    given: Groups | None = None
+    last: bool = False
+
+    @classmethod
+    def begin(cls, plan: Plan, space: Space, seed: int, start: Record) -> "Differing | Found":
+        """The first round; what is found already, where nothing is to be asked."""
+        columns = space.map.columns if isinstance(space.map, MetricMap) else None
+        wanted = plan.personal and columns is not None and space.map.inputs <= MOST_COLUMNS
+        grouping = plan.groups and plan.given is None
+        if not wanted and not grouping:
+            return Found(plan.given)
+        begun = Personal.begin(space.map.inputs) if wanted else None
+        return cls(start, space, seed, grouping, begun, _plain(space.map, seed), None, plan.given)
+
+    # --- the client ---
+
+    def local(self, client: ClientData) -> NamedSums:
+        train, classes = counting(client), self.classes
+        parts: dict[str, Any] = {}
+        if self.grouping and self.plain is not None:
+            asked = groups.sums(self.plain, train, classes) if self.summary is None else self.summary.upload(train)
+            parts |= asked._parts
+        if self.personal is not None:
+            assert isinstance(self.space.map, MetricMap)
+            client.memory[TOOK_PART] = np.ones(1)
+            told = self.personal.upload(self.space.map, train.take(np.flatnonzero(seen(train))), classes)
+            parts |= told._parts
+        return NamedSums(parts)
+
+    @property
+    def classes(self) -> int | None:
+        return None if self.space.labels is None else len(self.space.labels)
+
+    # --- the server ---
+
+    def step(self, total: NamedSums) -> "Differing | Found":
+        """What is asked next, or what was found."""
+        if not self.last:
+            summary = self.summary
+            if self.grouping and self.plain is not None:
+                summary = Summary.of(self.plain, total, self.space.classification, self.seed)
+            following = None if self.personal is None else self.personal.after(total)
+            if summary is None and following is None:
+                return Found(self.given)
+            return replace(self, summary=summary, personal=following, last=True)
+        found = Found()
+        if self.personal is not None:
+            assert isinstance(self.space.map, MetricMap)
+            found = self.personal.found(total, self.space.map, self.seed)
+        return replace(found, groups=self.given if self.summary is None else self.summary.groups(total))
+
+    # --- what comes from elsewhere ---
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        parts: dict[str, tuple[int, ...]] = {}
+        if self.grouping and self.plain is not None:
+            outputs = self.classes if self.classes is not None else int(self.space.outputs or 1)
+            first = self.summary is None
+            parts |= groups.shapes(self.plain, outputs) if first else {groups.POINTS: self.summary.shape}  # type: ignore[union-attr]
+        return parts | (self.personal.shapes if self.personal is not None else {})
+
+    def check_packet(self, packet: Packet) -> None:
+        if packet.meta.get("kind") != NamedSums.kind:
+            raise GramfoldError(f"expected sums, got {packet.meta.get('kind')}")
+
+    def check(self, upload: Any) -> None:
+        """Raise unless an upload is what was asked for."""
+        if not isinstance(upload, NamedSums):
+            raise GramfoldError(f"expected sums, got {upload.kind}")
+        upload.require_shapes(self.shapes)
+        if self.summary is not None:
+            groups.check_points(upload)
+        elif self.grouping:
+            groups.check_sums(upload)
+        if self.personal is not None:
+            personal.check_said(upload)
+
+
+def _plain(map: Map, seed: int) -> Map:
+    """[1, x] of inputs as a map makes them comparable: standardised columns, or rows of one length."""
+    if isinstance(map, MetricMap) and map.columns is not None:
+        ends = {key: value for key, value in map.description.items() if key not in ("kind", PLAIN, "blocks")}
+        straight = draw(Concat([Bias(), Linear()]), map.inputs, seed, "differences/plain")
+        return MetricMap({PLAIN: straight.description, "blocks": [], **ends}, dict(zip(("centre", "scale"), map.columns, strict=True)))
+    return draw(Concat([Bias(), Normalize()]), map.inputs, seed, "differences/plain")
