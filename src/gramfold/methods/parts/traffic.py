@@ -9,7 +9,7 @@ from gramfold.federation import Task
 from gramfold.methods.parts.columns import COARSE, FINE
 from gramfold.methods.parts.learning import FEW as COMPARED
 from gramfold.methods.parts.learning import Plan
-from gramfold.methods.parts.pace_head import SKETCH
+from gramfold.methods.pace.server import SKETCH
 from gramfold.moments.rounding import PRECISIONS, bytes_per_number, of_targets
 
 SCALE = 0.5

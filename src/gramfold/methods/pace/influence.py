@@ -8,7 +8,7 @@ from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.dual import ridge_with_leverages
 from gramfold.solve.leave_one_out import LIMIT, left_out_residuals
-from gramfold.solve.ridge import Factor, factorise
+from gramfold.solve.ridge import Factor
 from gramfold.wire.compact import full
 from gramfold.wire.record import Record
 
@@ -20,17 +20,11 @@ class Sketch(Record, kind="pace/sketch"):
     matrix: Array
 
 
-@dataclass(frozen=True)
-class Directions(Record, kind="pace/directions"):
-    """(S + beta I)^-1 R' (m x n) of the factor R that one client sent."""
-
-    matrix: Array
-
-
 class Influence(ABC):
     """Of a client's rows F (n x m, times the roots of their weights) on A = S + beta I."""
 
     can_weigh_up: ClassVar[bool] = True
+    moves: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -45,6 +39,10 @@ class Influence(ABC):
     @abstractmethod
     def change(self, move: Array) -> Array:
         """A move as what is added to the shared solution (m x C)."""
+
+    def solution(self, coordinates: Array) -> tuple[Array, float]:
+        """As a basis of candidates: its coordinates are moves."""
+        return self.change(coordinates), 0.0
 
 
 class OfFactor(Influence):
@@ -64,26 +62,6 @@ class OfFactor(Influence):
         return self.factor.solve_transposed(move)
 
 
-class OfDirections(Influence):
-    """From A^-1 R', where F = Q R: the kernel is F A^-1 F' = F A^-1 R' Q'."""
-
-    def __init__(self, directions: Array, rotation: Array, rows: Array) -> None:
-        self.directions, self.rotation = directions, rotation
-        self.kernel = (rows @ directions) @ rotation.T
-
-    @property
-    def leverages(self) -> Array:
-        return arrays.copy(self.kernel.diagonal())
-
-    def weighed_up(self, residuals: Array, alpha: float) -> tuple[Array, Array, Array]:
-        factor = factorise(self.kernel, 1.0 / alpha)
-        solved = factor.solve(residuals)
-        return solved, solved / alpha, 1.0 - factor.inverse_diagonal() / alpha
-
-    def change(self, move: Array) -> Array:
-        return self.directions @ (self.rotation.T @ move)
-
-
 class OfSketch(Influence):
     """From a sketch: leverages alone."""
 
@@ -101,6 +79,11 @@ class OfSketch(Influence):
 
     def change(self, move: Array) -> Array:
         raise NotImplementedError("nor of the way back to the features")
+
+
+def influence_of(rows: Array, source: Factor | Sketch) -> Influence:
+    """How a client's samples bear on the shared solution, from whatever the server sent."""
+    return OfSketch(source, rows) if isinstance(source, Sketch) else OfFactor(source, rows)
 
 
 def blended(influence: Influence, residuals: Array, alpha: float, folded: bool) -> tuple[Array, Array]:

@@ -15,6 +15,7 @@ A client's model does not depend on how the others' data is split among them: it
 the exception, unless told otherwise: see `own_parts`.)
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -26,8 +27,11 @@ from gramfold.methods.analytic import Analytic
 from gramfold.methods.parts import learning, traffic
 from gramfold.methods.parts.learning import Plan, comparable_as, unseen
 from gramfold.methods.parts.own_part import Common
-from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
-from gramfold.methods.parts.pace_regressor import bounded
+from gramfold.methods.pace.bounds import bounded
+from gramfold.methods.pace.candidates import PARTS, Part
+from gramfold.methods.pace.client import OwnSamples, personalized
+from gramfold.methods.pace.priors import Priors
+from gramfold.methods.pace.server import Pooled, pool, pool_without_own_parts, require_regime, shared_head, solved
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
 from gramfold.moments import Moments
@@ -81,13 +85,15 @@ class PACE(Analytic):
     features: MapLike | None = None  # type: ignore[assignment]
     refinement: MapLike = "relu:1024"
     beta: float | None = None
-    weights: tuple[float, float, float] | None = None
+    weights: tuple[float, float] | None = None
     regime: str | None = None
     learn: bool | None = None
     budget: int | str | None = None
     memory: int = 2**30
     precision: str | None = None
     own_parts: bool = True
+    parts: tuple[Part, ...] = PARTS
+    priors: Priors = Priors()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -98,11 +104,12 @@ class PACE(Analytic):
             raise GramfoldError(f"learn is True, False or None (where it pays), not {self.learn!r}")
         if self.precision not in (None, *PRECISIONS):
             raise GramfoldError(f"numbers travel in one of {', '.join(PRECISIONS)}, not {self.precision!r}")
-        _ = self._head, self._most_bytes
+        require_regime(self._regime, self.name)
+        _ = self._most_bytes
 
     @property
-    def _head(self) -> PaceHead:
-        return PaceHead(self.name, self.beta, self.weights, "sum" if self.regime is None else self.regime, self._precision)
+    def _regime(self) -> str:
+        return "sum" if self.regime is None else self.regime
 
     @property
     def _precision(self) -> str:
@@ -123,10 +130,6 @@ class PACE(Analytic):
             spec, precision = traffic.default_features(task, learn, self._most_bytes, self.memory, regime, precision)
         regime = regime or traffic.default_regime(_width(spec, task))
         return replace(self, features=spec, learn=None, budget=None, regime=regime, precision=precision)
-
-    @property
-    def keeps_uploads(self) -> bool:
-        return self._head.keeps_uploads
 
     def begin(self, task: Task) -> Any:
         return super().begin(task) if self.features is not None else self.settled(task).begin(task)
@@ -165,34 +168,37 @@ class PACE(Analytic):
     def upload(self, client: ClientData, broadcast: Streams) -> Moments:
         if broadcast.common is not None:
             train = counting(client)
-            client = replace(
-                client, train=broadcast.common.without(train, learning.own_part(broadcast.common, train), beside=True)
-            )
-        return self._head.upload(broadcast.space.fold(client), client)
+            less = broadcast.common.without(train, learning.own_part(broadcast.common, train), beside=True)
+            client = replace(client, train=less)
+        return broadcast.space.fold(client)
 
     def solve(self, total: Moments, broadcast: Streams) -> Streams:
-        head = replace(self._head, own_parts=broadcast.common is not None)
-        return replace(broadcast, pooled=head.pool(total, broadcast.seed, learning.caution(broadcast.space.map)))
-
-    def reply(self, upload: Moments | None, broadcast: Streams) -> Streams:
-        return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))
+        make = pool if broadcast.common is None else pool_without_own_parts
+        caution = learning.caution(broadcast.space.map)
+        pooled = make(total, self.beta, self._regime, broadcast.seed, self._precision, caution)
+        return replace(broadcast, pooled=pooled)
 
     def personalize(self, client: ClientData, broadcast: Streams) -> Head:
-        space, pooled = broadcast.space, solved(broadcast.pooled)
+        space, pooled, common = broadcast.space, solved(broadcast.pooled), broadcast.common
         train = counting(client)
-        honest = unseen(client, space.map, train)
+        judging, own = unseen(client, space.map, train), None
+        if common is not None:  # samples that have a say in the own part do not judge
+            own, judging = learning.own_part(common, train), ~learning.seen(train)
+            client = replace(client, train=common.without(train, own))
         rows = space.map(train.inputs)
-        if broadcast.common is None:
-            head = self._head.personalize(client, space, broadcast.refinement, pooled, rows, honest)
-        else:  # samples that have a say in the own part do not judge
-            own, judges = learning.own_part(broadcast.common, train), ~learning.seen(train)
-            less = replace(client, train=broadcast.common.without(train, own))
-            head = self._head.personalize(less, space, broadcast.refinement, pooled, rows, judges)
-            head = broadcast.common.put_back(head, own)
+        samples = OwnSamples.of(
+            client, space, broadcast.refinement, pooled, rows, judging, self.priors, self.weights
+        )
+        head = personalized(samples, self.parts, pooled, judging, self.name)
+        head = head if common is None else common.put_back(head, own)
         return head if space.classification else bounded(head, train.targets)
 
     def global_head(self, broadcast: Streams) -> Head:
-        return self._head.shared(broadcast.space, solved(broadcast.pooled))
+        return shared_head(broadcast.space, solved(broadcast.pooled), self.name, self.priors)
+
+    def parameters(self) -> Mapping[str, Any]:
+        """Without those that no text can give."""
+        return {key: value for key, value in super().parameters().items() if key not in ("parts", "priors")}
 
 
 def _width(spec: MapLike, task: Task) -> int:

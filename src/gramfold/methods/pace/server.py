@@ -1,0 +1,111 @@
+"""PACE at the server: what clients are sent, from the sum of their moments, and the head that all share."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gramfold.errors import GramfoldError
+from gramfold.heads import Errors, Head
+from gramfold.methods.pace.influence import Sketch
+from gramfold.methods.pace.priors import Priors
+from gramfold.methods.spaces import Space, solve_pooled
+from gramfold.moments import Moments
+from gramfold.moments.rounding import of_targets
+from gramfold.numerics import arrays, seeds
+from gramfold.numerics.arrays import Array
+from gramfold.solve.discriminant import Discriminant
+from gramfold.solve.evidence import Evidence, terms
+from gramfold.solve.leave_one_out import mean_leverage
+from gramfold.solve.ridge import Factor
+from gramfold.wire.compact import Compact, full
+from gramfold.wire.record import Record
+
+SKETCH = 128
+"""Rows of the sketch from which leverages are estimated, to a relative sqrt(2 / rows)."""
+REGIMES = ("sum", "sketch")
+
+
+@dataclass(frozen=True)
+class Pooled(Record, kind="pace/pooled"):
+    """The pooled ridge as clients need it; for classes also where they lie, and how many there are of each."""
+
+    weights: Array
+    leverage: Factor | Sketch
+    discriminant: Discriminant | None
+    counts: Array | None
+    chosen: Mapping[str, Any]
+    spread: Array | None = None
+    """For regression: the root mean square of the left-out errors of all samples, for each output."""
+    newcomers: Array | None = None
+    """The weights for those who have no part of their own, where `weights` are for targets less the clients' own parts."""
+
+
+def solved(pooled: Pooled | None) -> Pooled:
+    """What the server has solved; before the last round there is nothing."""
+    if pooled is None:
+        raise GramfoldError("there is no model before the last round")
+    return pooled
+
+
+def require_regime(regime: str, method: str) -> None:
+    if regime not in REGIMES:
+        raise GramfoldError(f"{method}'s regime is one of {', '.join(REGIMES)}, not {regime!r}")
+
+
+def pool(
+    total: Moments, beta: float | None, regime: str, seed: int, precision: str = "float64", caution: float = 1.0
+) -> Pooled:
+    """From the sum of all moments. `caution`: with which the penalty is chosen; `precision`: of the weights and the sketch that
+    clients are sent."""
+    beta, factor = solve_pooled(total, beta, caution)
+    digits, weights = of_targets(precision), factor.solve(total.cross)
+    leverage = mean_leverage(factor, beta, total.weight)
+    chosen = {"beta": beta, **({"rounding": total.rounding} if total.rounding else {})}
+    source: Factor | Sketch = factor
+    if regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
+        signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH))
+        source = Sketch(Compact.of(factor.solve_transposed(arrays.like(signs / math.sqrt(SKETCH), weights)), digits))
+    pooled = Pooled(Compact.of(weights, digits), source, None, None, chosen)
+    if total.labels is None:
+        return replace(pooled, spread=_spread(total, weights, beta, leverage))
+    found = Discriminant.from_moments(weights, total.cross, beta, total.counts, leverage, digits == "float16")
+    return replace(
+        pooled, counts=total.counts, discriminant=found if digits == "float64" else found.narrowed("float32")
+    )
+
+
+def pool_without_own_parts(
+    total: Moments, beta: float | None, regime: str, seed: int, precision: str, caution: float
+) -> Pooled:
+    """The same, where targets less the clients' own parts come first, and then the targets as they are."""
+    less, whole = total.halves()
+    pooled = pool(less, beta, regime, seed, precision, caution)
+    beta, factor = solve_pooled(whole, beta, caution)
+    weights = factor.solve(whole.cross)
+    spread = _spread(whole, weights, beta, mean_leverage(factor, beta, whole.weight))
+    return replace(pooled, newcomers=Compact.of(weights, of_targets(precision)), spread=spread)
+
+
+def shared_head(space: Space, pooled: Pooled, method: str, priors: Priors = Priors()) -> Head:  # noqa: B008 (it is frozen)
+    """The head of all clients: nothing of anybody's own, and the pooled class shares."""
+    if pooled.counts is None or pooled.discriminant is None:
+        spread = None if pooled.spread is None else arrays.to_numpy(pooled.spread)
+        errors = None if spread is None else Errors(np.zeros((0, len(spread))), spread)
+        weights = pooled.weights if pooled.newcomers is None else pooled.newcomers
+        return replace(space.head(full(weights), method), errors=errors)
+    counts = arrays.to_numpy(pooled.counts)
+    centre, _ = priors.of_evidence(len(counts), space.map)
+    evidence = Evidence(pooled.discriminant, terms(len(counts)), tuple(map(float, centre)))
+    shares = np.log(counts + 1.0 / len(counts))  # one pseudo-sample is spread over all classes
+    return replace(space.head(full(pooled.weights), method), evidence=evidence, offset=shares, probabilistic=True)
+
+
+def _spread(total: Moments, weights: Array, beta: float, leverage: float) -> np.ndarray:
+    """The root mean square of the left-out residuals, for each output, every leverage taken at its mean: with (S + b I) W = M the
+    squares of the plain ones sum to Y'Y - W'M - b W'W."""
+    explained = (weights * (total.cross + beta * weights)).sum(0)
+    plain = np.sqrt(np.maximum(arrays.to_numpy(total.squares - explained), 0.0) / max(total.weight, 1))
+    return np.asarray(plain / max(1.0 - leverage, 1e-3))
