@@ -134,6 +134,13 @@ class Moments:
         twin.rounding, twin.rounded_factor = self.rounding, self.rounded_factor
         return twin
 
+    def times(self, count: int) -> "Moments":
+        """Those of the same samples, each there so many times."""
+        products = Products.of(count * self.lower_gram, count * self.cross)
+        many = self._same_space(count * self.exact_n, count * self.squares, products, count * self.extra_weight)
+        many.rounding = self.rounding
+        return many
+
     def rounded(self, precision: str) -> "Moments":
         """The same to fewer digits ("float32", "float16" or "int8"; "float64": as they are), and to travel in so many bits."""
         found = rounding.rounded(self, precision)

@@ -15,7 +15,7 @@ A client's model does not depend on how the others' data is split among them: it
 the exception, unless told otherwise: see `own_parts`.)
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -23,19 +23,34 @@ from gramfold.errors import GramfoldError
 from gramfold.features import Map, MetricMap
 from gramfold.federation import Task
 from gramfold.heads import Head
+from gramfold.methods import differences
 from gramfold.methods.analytic import Analytic
+from gramfold.methods.differences import Differing, Found, Groups
+from gramfold.methods.differences.groups import is_groups
 from gramfold.methods.parts import learning, traffic
-from gramfold.methods.parts.learning import Plan, comparable_as, unseen
+from gramfold.methods.parts.learning import Learning, Plan, comparable_as, unseen
 from gramfold.methods.parts.own_part import Common
 from gramfold.methods.pace.bounds import bounded
-from gramfold.methods.pace.candidates import PARTS, Part
+from gramfold.methods.pace.candidates import PARTS, OwnPart, Part
 from gramfold.methods.pace.client import OwnSamples, personalized
+from gramfold.methods.pace.personal_kernel import PersonalKernel
 from gramfold.methods.pace.priors import Priors
-from gramfold.methods.pace.server import Pooled, pool, pool_without_own_parts, require_regime, shared_head, solved
+from gramfold.methods.pace.server import (
+    GroupPooled,
+    Pooled,
+    pool,
+    pool_groups,
+    pool_without_own_parts,
+    require_regime,
+    shared_head,
+    solved,
+)
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
-from gramfold.moments import Moments
+from gramfold.moments import Implied, Moments
 from gramfold.moments.rounding import PRECISIONS
+from gramfold.uploads import GroupedMoments
+from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 
@@ -49,11 +64,27 @@ class Streams(Record, kind="pace/streams"):
     pooled: Pooled | None = None
     common: Common | None = None
     """Where clients fold targets less their own parts, beside the targets: what those are told by."""
+    found: Found | None = None
+    """How clients differ, where that was asked."""
+    groups: Sequence[GroupPooled] = ()
+    """The pooled ridges of groups, once there are sums to solve."""
 
     @property
     def chosen(self) -> Any:
         own_parts = {} if self.common is None else {"own_parts": True}
-        return {**learning.described(self.space.map), **own_parts, **(self.pooled.chosen if self.pooled is not None else {})}
+        differ = {} if self.found is None else self.found.described
+        if self.groups:
+            differ |= {"group_weights": [group.copies - 1.0 for group in self.groups]}
+            differ |= {"group_gains": [round(group.gain, 1) for group in self.groups]}
+        pooled = self.pooled.chosen if self.pooled is not None else {}
+        return {**learning.described(self.space.map), **own_parts, **differ, **pooled}
+
+    def pooled_for(self, group: int | None) -> tuple[Pooled, float]:
+        """The shared ridge of a client in that group, and how many times the samples of its clients are in it."""
+        own = None if group is None or group >= len(self.groups) else self.groups[group]
+        if own is None or own.pooled is None:
+            return solved(self.pooled), 1.0
+        return own.pooled, own.copies
 
 
 @dataclass(frozen=True)
@@ -75,6 +106,11 @@ class PACE(Analytic):
     `own_parts`: in regression on tables clients take what is their own, an offset or more, out of the targets before they are
     folded. What they have in common is found better so, but depends on how samples are cut among them, as it must. With False
     it does not.
+
+    `groups`: of clients that resemble each other, whose samples count for more in each other's models: found and kept where they
+    help (None), not looked for (False, and then a client's model does not depend on how the others' data is split), or given: the
+    group of every client by its name (the country, the scanner). `personal`: whether the metric that clients' own functions share
+    is learned, on tables (None: yes). Both take two small rounds before the moments; docs/differ.md.
     """
 
     name: ClassVar[str] = "pace"
@@ -92,7 +128,9 @@ class PACE(Analytic):
     memory: int = 2**30
     precision: str | None = None
     own_parts: bool = True
-    parts: tuple[Part, ...] = PARTS
+    groups: bool | Mapping[str, str] | None = None
+    personal: bool | None = None
+    parts: tuple[Part, ...] = (*PARTS, PersonalKernel())
     priors: Priors = Priors()
 
     def __post_init__(self) -> None:
@@ -104,6 +142,10 @@ class PACE(Analytic):
             raise GramfoldError(f"learn is True, False or None (where it pays), not {self.learn!r}")
         if self.precision not in (None, *PRECISIONS):
             raise GramfoldError(f"numbers travel in one of {', '.join(PRECISIONS)}, not {self.precision!r}")
+        if self.groups not in (None, True, False) and not is_groups(self.groups):
+            raise GramfoldError("groups is True, False, None, or the group of each client by name, such as {'berlin': 'scanner A'}")
+        if self.personal not in (None, True, False):
+            raise GramfoldError(f"personal is True, False or None (where it pays), not {self.personal!r}")
         require_regime(self._regime, self.name)
         _ = self._most_bytes
 
@@ -129,10 +171,36 @@ class PACE(Analytic):
                 precision = "float64"
             spec, precision = traffic.default_features(task, learn, self._most_bytes, self.memory, regime, precision)
         regime = regime or traffic.default_regime(_width(spec, task))
-        return replace(self, features=spec, learn=None, budget=None, regime=regime, precision=precision)
+        groups, personal = self.groups, self.personal
+        if once:  # what is asked of clients before the moments would be further rounds
+            groups, personal = False if groups is None else groups, False if personal is None else personal
+        return replace(
+            self, features=spec, learn=None, budget=None, regime=regime, precision=precision, groups=groups, personal=personal
+        )
+
+    @property
+    def _differences(self) -> differences.Plan:
+        given = None if isinstance(self.groups, bool | None) else Groups.given(self.groups)
+        return differences.Plan(self.groups in (None, True), self.personal is not False, given)
+
+    @property
+    def rounds(self) -> int:
+        return super().rounds + self._differences.rounds
+
+    def is_last(self, round_number: int, broadcast: Any) -> bool:
+        return not isinstance(broadcast, Learning | Differing)
 
     def begin(self, task: Task) -> Any:
-        return super().begin(task) if self.features is not None else self.settled(task).begin(task)
+        if self.features is None:
+            return self.settled(task).begin(task)
+        begun = super().begin(task)
+        return begun if isinstance(begun, Learning) else self._differing(begun)
+
+    def _differing(self, start: Streams) -> Any:
+        """What is asked about how clients differ, before the moments."""
+        space = start.space if start.common is None else replace(start.space, outputs=start.space.outputs // 2)
+        begun = Differing.begin(self._differences, space, start.seed, start)
+        return begun if isinstance(begun, Differing) else replace(start, found=begun)
 
     def start(self, space: Space, task: Task) -> Streams:
         return Streams(space, draw_map(self.refinement, task, "refinement"), task.seed)
@@ -146,11 +214,12 @@ class PACE(Analytic):
         return replace(start, space=space, refinement=comparable_as(map, start.refinement), common=common)
 
     def again(self, task: Task, broadcast: Streams) -> Streams:
-        begun: Any = super().again(task, broadcast)
-        return begun if broadcast.common is None else self.learned(begun, broadcast.space.map, broadcast.common)
+        begun: Any = self.learned(self._started(task), broadcast.space.map, broadcast.common)
+        return replace(begun, found=broadcast.found)
 
     def by_sample(self, broadcast: Streams) -> bool:
-        return broadcast.common is None
+        groups = _groups_of(broadcast)  # a client's is found from all of its samples
+        return broadcast.common is None and (groups is None or groups.named is not None)
 
     @property
     def adds_up(self) -> bool:
@@ -158,8 +227,43 @@ class PACE(Analytic):
         return super().adds_up and self._precision == "float64"
 
     def local(self, client: ClientData, broadcast: Any) -> Any:
+        if isinstance(broadcast, Differing):
+            return broadcast.local(client)
         upload = super().local(client, broadcast)
-        return upload.rounded(self._precision) if isinstance(upload, Moments) else upload
+        if not isinstance(upload, Moments):
+            return upload
+        groups = _groups_of(broadcast)
+        upload = upload.rounded(self._precision)
+        return upload if groups is None else groups.grouped(client, upload)
+
+    def aggregate(self, total: Any, broadcast: Any) -> Any:
+        if isinstance(broadcast, Differing):
+            after = broadcast.step(total)
+            return after if isinstance(after, Differing) else replace(broadcast.start, found=after)
+        after = super().aggregate(total, broadcast)
+        learned = isinstance(broadcast, Learning) and not isinstance(after, Learning)
+        return self._differing(after) if learned else after
+
+    def check_packet(self, packet: Packet, broadcast: Any) -> None:
+        groups = _groups_of(broadcast)
+        if isinstance(broadcast, Differing):
+            broadcast.check_packet(packet)
+        elif groups is not None:
+            groups.check_packet(packet, broadcast.space)
+        else:
+            super().check_packet(packet, broadcast)
+
+    def check(self, upload: Any, broadcast: Any) -> None:
+        groups = _groups_of(broadcast)
+        if isinstance(broadcast, Differing):
+            broadcast.check(upload)
+        elif groups is not None:
+            groups.check(upload, broadcast.space)
+        else:
+            super().check(upload, broadcast)
+
+    def implied(self, broadcast: Any) -> Implied:
+        return Implied() if isinstance(broadcast, Differing) else super().implied(broadcast)
 
     @property
     def takes_own_parts(self) -> bool:
@@ -172,24 +276,39 @@ class PACE(Analytic):
             client = replace(client, train=less)
         return broadcast.space.fold(client)
 
-    def solve(self, total: Moments, broadcast: Streams) -> Streams:
+    def solve(self, total: Moments | GroupedMoments, broadcast: Streams) -> Streams:
         make = pool if broadcast.common is None else pool_without_own_parts
         caution = learning.caution(broadcast.space.map)
-        pooled = make(total, self.beta, self._regime, broadcast.seed, self._precision, caution)
-        return replace(broadcast, pooled=pooled)
+        everybody = total if isinstance(total, Moments) else total.total()
+        pooled = make(everybody, self.beta, self._regime, broadcast.seed, self._precision, caution)
+        if isinstance(total, Moments):
+            return replace(broadcast, pooled=pooled)
+        beta = pooled.chosen["beta"]
+
+        def of_group(moments: Moments) -> Pooled:
+            return make(moments, beta, self._regime, broadcast.seed, self._precision, caution)
+
+        groups = pool_groups(total, pooled, _groups_of(broadcast).count, of_group)
+        return replace(broadcast, pooled=pooled, groups=groups)
 
     def personalize(self, client: ClientData, broadcast: Streams) -> Head:
-        space, pooled, common = broadcast.space, solved(broadcast.pooled), broadcast.common
+        space, common, found = broadcast.space, broadcast.common, broadcast.found or Found()
         train = counting(client)
-        judging, own = unseen(client, space.map, train), None
+        group = None if found.groups is None else found.groups.place(client.name, train)
+        pooled, copies = broadcast.pooled_for(group)
+        judging, own, apart = unseen(client, space.map, train), None, None
         if common is not None:  # samples that have a say in the own part do not judge
             own, judging = learning.own_part(common, train), ~learning.seen(train)
+            apart = OwnPart(common.along, own, common.along(train.inputs) @ own)
             client = replace(client, train=common.without(train, own))
         rows = space.map(train.inputs)
         samples = OwnSamples.of(
-            client, space, broadcast.refinement, pooled, rows, judging, self.priors, self.weights
+            client, space, broadcast.refinement, pooled, rows, judging, self.priors, self.weights, copies, found.personal or (),
+            apart,
         )
         head = personalized(samples, self.parts, pooled, judging, self.name)
+        if group is not None:
+            head = replace(head, chosen={**head.chosen, "group": group})
         head = head if common is None else common.put_back(head, own)
         return head if space.classification else bounded(head, train.targets)
 
@@ -199,6 +318,11 @@ class PACE(Analytic):
     def parameters(self) -> Mapping[str, Any]:
         """Without those that no text can give."""
         return {key: value for key, value in super().parameters().items() if key not in ("parts", "priors")}
+
+
+def _groups_of(broadcast: Any) -> Groups | None:
+    """The groups by which moments are folded."""
+    return broadcast.found.groups if isinstance(broadcast, Streams) and broadcast.found is not None else None
 
 
 def _width(spec: MapLike, task: Task) -> int:

@@ -77,6 +77,20 @@ class OwnRidge(FreeRidge):
         self.map = map
 
 
+@dataclass(frozen=True, eq=False)
+class OwnPart:
+    """What a client took out of its targets before they were folded, as a basis: a candidate that shares nothing takes it back.
+    `values` are the client's samples' (n x outputs)."""
+
+    moves: ClassVar[bool] = False
+    map: Map
+    weights: Array
+    values: Array
+
+    def solution(self, coordinates: Array) -> tuple[Array, float]:
+        return coordinates, 0.0
+
+
 class Part(ABC):
     """Makes candidates. PACE has a tuple of parts; without one it has that part's candidates no more."""
 
@@ -151,8 +165,7 @@ class Own(Part):
         gammas = self.of_classes if samples.likelihood.classification else self.of_values
         before, found = self.before / len(gammas), []
         for gamma in gammas:
-            fit, numbers = samples.fitted(samples.likelihood.alone, gamma)
-            found.append(Candidate(self.name, stay.scores, fit, 0.0, {samples.ridge: numbers}, before))
+            found.append(samples.alone(self.name, samples.ridge, gamma, before))
         return found
 
 

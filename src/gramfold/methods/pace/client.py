@@ -10,7 +10,7 @@ import numpy as np
 
 from gramfold.features import Map
 from gramfold.heads import Errors, Head, Stream
-from gramfold.methods.pace.candidates import PARTS, Candidate, OwnRidge, Part
+from gramfold.methods.pace.candidates import PARTS, Basis, Candidate, OwnPart, OwnRidge, Part
 from gramfold.methods.pace.influence import Influence, influence_of
 from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average, predicted
 from gramfold.methods.pace.priors import Priors
@@ -41,8 +41,8 @@ class OwnSamples:
     """Square roots of the samples' weights (n x 1), where they have any."""
     once: np.ndarray
     """How often each counts (n)."""
-    folded: bool
-    """Whether they are part of the shared solution."""
+    folded: float
+    """How many times they are part of the shared solution: once, more often in that of their group, or not at all."""
     shared: Array
     """Its weights (m x C)."""
     influence: Influence
@@ -51,6 +51,10 @@ class OwnSamples:
     scores: Array
     """What it says of each sample without it."""
     likelihood: Likelihood
+    personal: Sequence[Map] = ()
+    """Maps in the metric that clients' own functions share, where one was found."""
+    apart: OwnPart | None = None
+    """The client's own part, where that is taken out of the targets."""
 
     @classmethod
     def of(
@@ -63,24 +67,30 @@ class OwnSamples:
         judging: np.ndarray | None,
         priors: Priors,
         weights: Sequence[float] | None,
+        copies: float = 1.0,
+        personal: Sequence[Map] = (),
+        apart: OwnPart | None = None,
     ) -> "OwnSamples":
-        """`rows` are the features of the samples that count, `judging` says whose labels these have not seen (None: all)."""
+        """`rows` are the features of the samples that count, `judging` says whose labels these have not seen (None: all). `copies`:
+        how many times the shared solution counts samples of its clients like this one; `personal`: maps in the metric that clients'
+        own functions share."""
         train = counting(client)
         targets, roots, shared = space.targets(train, rows), root_weights(train, rows), full(pooled.weights)
         once = np.ones(train.n) if train.weights is None else arrays.to_numpy(train.weights)
         influence = influence_of(scaled(rows, roots), pooled.leverage)
-        residuals = targets - rows @ shared
-        # a sample is left out with all its weight w: its leverage is w h
-        left = left_out_residuals(residuals, influence.leverages) if client.contributed else residuals
+        residuals, folded = targets - rows @ shared, copies * client.contributed
+        # a sample is left out with all its weight w and all its copies: its leverage is so many times h
+        leverages = folded * influence.leverages
+        left = left_out_residuals(residuals, leverages) if folded else residuals
         scores = targets - left
         likelihood: Likelihood = OfValues(targets, once)
         if space.classification:
             likelihood = _of_classes(
                 space, pooled, arrays.to_numpy(train.targets), once, once if judging is None else once * judging,
-                arrays.to_numpy(scores), arrays.to_numpy(influence.leverages) if client.contributed else None, priors, weights,
+                arrays.to_numpy(scores), arrays.to_numpy(leverages) if folded else None, priors, weights, copies,
             )  # fmt: skip
-        return cls(space, refinement, train.inputs, rows, targets, roots, once, client.contributed, shared, influence,
-                   scaled(residuals, roots), scores, likelihood)  # fmt: skip
+        return cls(space, refinement, train.inputs, rows, targets, roots, once, folded, shared, influence,
+                   scaled(residuals, roots), scores, likelihood, personal, apart)  # fmt: skip
 
     @cached_property
     def ridge(self) -> OwnRidge:
@@ -100,6 +110,17 @@ class OwnSamples:
         return self.likelihood.step * fit, self.likelihood.step * numbers
 
 
+    def alone(self, name: str, ridge: OwnRidge, penalty: float, before: float) -> Candidate:
+        """The candidate that shares nothing but a map: a ridge of the targets as they are, whatever was taken out of them."""
+        step, wanted = self.likelihood.step, self.likelihood.alone
+        apart = 0.0 if self.apart is None else self.apart.values
+        fit, numbers = ridge.fit(arrays.like(wanted, self.rows) + apart, penalty)
+        coordinates: dict[Basis, Array] = {ridge: step * numbers}
+        if self.apart is not None:
+            coordinates[self.apart] = -self.apart.weights
+        return Candidate(name, self.scores, step * fit - apart, 0.0, coordinates, before)
+
+
 def _of_classes(
     space: Space,
     pooled: Pooled,
@@ -110,13 +131,14 @@ def _of_classes(
     leverages: np.ndarray | None,
     priors: Priors,
     weights: Sequence[float] | None,
+    copies: float,
 ) -> OfClasses:
     assert pooled.discriminant is not None
     counts = arrays.to_numpy(pooled.counts)
     prior = ClassPrior.of(np.bincount(codes, once, len(counts)), counts)
     place: Any = pooled.discriminant.place
     if leverages is not None and len(counts) > 2:
-        place = LeftOutDiscriminant.of(pooled.discriminant, counts, scores, codes, once, leverages).place
+        place = LeftOutDiscriminant.of(pooled.discriminant, counts, scores, codes, copies * once, leverages).place
         place = partial(_on_numpy, place)
     centre, precision = priors.of_evidence(len(counts), space.map)
     step = priors.step_of(len(counts), float(once.sum()))

@@ -1,7 +1,7 @@
 """PACE at the server: what clients are sent, from the sum of their moments, and the head that all share."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,8 +18,10 @@ from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.evidence import Evidence, terms
+from gramfold.solve.group_weight import Sums, group_weight
 from gramfold.solve.leave_one_out import mean_leverage
 from gramfold.solve.ridge import Factor
+from gramfold.uploads import GroupedMoments
 from gramfold.wire.compact import Compact, full
 from gramfold.wire.record import Record
 
@@ -41,6 +43,16 @@ class Pooled(Record, kind="pace/pooled"):
     """For regression: the root mean square of the left-out errors of all samples, for each output."""
     newcomers: Array | None = None
     """The weights for those who have no part of their own, where `weights` are for targets less the clients' own parts."""
+
+
+@dataclass(frozen=True)
+class GroupPooled(Record, kind="pace/group"):
+    """The ridge of a group's clients, in which its samples count `copies` times; None: everybody's. `gain`: what left-out samples
+    of the group gain by it, in nats."""
+
+    pooled: Pooled | None
+    copies: float
+    gain: float
 
 
 def solved(pooled: Pooled | None) -> Pooled:
@@ -87,6 +99,22 @@ def pool_without_own_parts(
     weights = factor.solve(whole.cross)
     spread = _spread(whole, weights, beta, mean_leverage(factor, beta, whole.weight))
     return replace(pooled, newcomers=Compact.of(weights, of_targets(precision)), spread=spread)
+
+
+def pool_groups(total: GroupedMoments, pooled: Pooled, count: int, make: Callable[[Moments], Pooled]) -> list[GroupPooled]:
+    """For every group the ridge in which its samples count for more, as far as that makes them, left out, likelier. `make`: the
+    ridge of a sum, at the penalty of `pooled`."""
+    everybody, found = total.total(), []
+    doubled = pooled.newcomers is not None
+    penalty, whole = pooled.chosen["beta"], everybody.halves()[0] if doubled else everybody
+    for group in range(count):
+        part = total.of_group(group)
+        own = part.halves()[0] if doubled else part
+        sums = Sums(own.lower_gram, own.cross, float(own.squares.sum()), own.weight)
+        weight = group_weight(whole.lower_gram, whole.cross, penalty, sums)
+        more = int(weight.weight)
+        found.append(GroupPooled(make(everybody + part.times(more)) if more else None, 1.0 + more, weight.gain))
+    return found
 
 
 def shared_head(space: Space, pooled: Pooled, method: str, priors: Priors = Priors()) -> Head:  # noqa: B008 (it is frozen)
