@@ -20,7 +20,7 @@ def case(seed: int, apart: float, n: int = 60) -> tuple[list[tuple[np.ndarray, n
 
 
 def sums(rows: np.ndarray, targets: np.ndarray) -> Sums:
-    return Sums(rows.T @ rows, rows.T @ targets, float((targets**2).sum()), len(rows))
+    return Sums(rows.T @ rows, rows.T @ targets, (targets**2).sum(0), len(rows))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,9 +1,12 @@
 """How many times more a group's samples count in the model of its clients, from moments alone.
 
     W_a = (S + P + a G)^-1 (M + a B)            G, B: the group's own part of S, M
-    RSS_a = Y'Y - 2 <W_a, B> + <W_a, G W_a>     of the group's samples
+    R_a = Y'Y - W_a'B - B'W_a + W_a'G W_a       products of the residuals of the group's samples
     df_a = (1 + a) trace((S + P + a G)^-1 G)    a sample is left out with all its copies
-    a minimises n_g RSS_a / (n_g - df_a)^2      generalised cross-validation within the group
+    a minimises n_g / 2 log det [R_a / (n_g - df_a)^2]
+
+That is generalised cross-validation within the group, by the likelihood of normal residuals: of classes, whose residuals sum to
+zero, of all but one; of several values each alone.
 """
 
 from dataclasses import dataclass
@@ -32,17 +35,23 @@ class GroupWeight:
 
 @dataclass(frozen=True)
 class Sums:
-    """Of a group's samples: G (its lower triangle is read), B, Y'Y and n."""
+    """Of a group's samples: G (its lower triangle is read), B, the diagonal of Y'Y, n, and whether targets are classes."""
 
     gram: Array
     cross: Array
-    squares: float
+    squares: Array
     n: float
+    classes: bool = False
+
+    @property
+    def outputs(self) -> int:
+        """Those whose residuals are free."""
+        return len(self.squares) - self.classes
 
 
 def group_weight(gram: Array, cross: Array, penalty: Array | float, group: Sums) -> GroupWeight:
     """`gram` and `cross` are those of all samples, the group's among them."""
-    own, n, squares = arrays.copy(group.gram), group.n, group.squares
+    own, n = arrays.copy(group.gram), group.n
     arrays.mirror(own)
     signs = seeds.frozen(0, "group weight").choice([-1.0, 1.0], (len(own), PROBES)) / np.sqrt(PROBES)
     probes = arrays.like(signs, own)
@@ -54,12 +63,21 @@ def group_weight(gram: Array, cross: Array, penalty: Array | float, group: Sums)
             break
         factor = factorise(gram + a * own, penalty)
         weights = factor.solve(cross + a * group.cross)
-        rss = squares - 2.0 * float((weights * group.cross).sum()) + float((weights * (own @ weights)).sum())
         freedom = (1.0 + a) * float((probes * factor.solve(through)).sum())
         if freedom >= 0.95 * n:
             break
-        score = 0.5 * n * float(np.log(max(rss, 1e-12 * squares) / (n - freedom) ** 2))
+        score = 0.5 * n * _log_determinant(group, weights, own) - n * group.outputs * float(np.log(n - freedom))
         first = min(first, score) if a == 0 else first
         if score < least - (WORTH if a else 0.0):
             best, least = GroupWeight(a, first - score), score
     return best
+
+
+def _log_determinant(group: Sums, weights: Array, own: Array) -> float:
+    """That of R."""
+    cross, squares = arrays.to_numpy(weights.T @ group.cross), arrays.to_numpy(group.squares)
+    residuals = np.diag(squares) - cross - cross.T + arrays.to_numpy(weights.T @ (own @ weights))
+    least = 1e-12 * float(squares.sum()) + 1e-300
+    if not group.classes:
+        return float(np.log(residuals.diagonal().clip(least)).sum())
+    return float(np.log(np.linalg.eigvalsh(residuals[:-1, :-1]).clip(least)).sum())

@@ -110,7 +110,7 @@ def pool_groups(total: GroupedMoments, pooled: Pooled, count: int, make: Callabl
     for group in range(count):
         part = total.of_group(group)
         own = part.halves()[0] if doubled else part
-        sums = Sums(own.lower_gram, own.cross, float(own.squares.sum()), own.weight)
+        sums = Sums(own.lower_gram, own.cross, own.squares, own.weight, own.labels is not None)
         weight = group_weight(whole.lower_gram, whole.cross, penalty, sums)
         more = int(weight.weight)
         found.append(GroupPooled(make(everybody + part.times(more)) if more else None, 1.0 + more, weight.gain))
