@@ -121,6 +121,8 @@ class Residual(Part):
     of_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (0.3, 0.003))
     """How much of logits to believe, and penalty. A client with two of ten classes is all but certain of most samples, and what is
     left is noise of the few others; at a part of their face value all samples have a say, and at less of a penalty."""
+    of_two_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (1.0, 3.0), (1.0, 30.0))
+    """Of two classes none is ruled out beforehand."""
     of_values: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 1e4)
     """Penalties; with the last an offset is all there is."""
     before: float = 1.0
@@ -128,11 +130,13 @@ class Residual(Part):
     def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:
         if not samples.fits:
             return []
-        trials = self.of_classes if samples.likelihood.classification else tuple((1.0, gamma) for gamma in self.of_values)
-        before, found = self.before / len(trials), []
+        trials = self.of_two_classes if samples.targets.shape[1] == 2 else self.of_classes
+        if not samples.likelihood.classification:
+            trials = tuple((1.0, gamma) for gamma in self.of_values)
+        before, ridge, found = self.before / len(trials), samples.on_refinement, []
         for trust, gamma in trials:
-            fit, numbers = samples.fitted(samples.likelihood.unexplained(stay, trust), gamma)
-            found.append(Candidate(self.name, stay.scores, stay.added + fit, 1.0, {samples.ridge: numbers}, before))
+            fit, numbers = samples.fitted(ridge, samples.likelihood.unexplained(stay, trust), gamma)
+            found.append(Candidate(self.name, stay.scores, stay.added + fit, 1.0, {ridge: numbers}, before))
         return found
 
 
@@ -141,6 +145,7 @@ class Own(Part):
     """A model of the client's own: a ridge on its own centred columns, of which nothing is shared but the map."""
 
     name: ClassVar[str] = "own"
+    on: str = "on_features"
     of_classes: tuple[float, ...] = (0.3,)
     of_values: tuple[float, ...] = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)
     before: float = 0.1
@@ -149,10 +154,10 @@ class Own(Part):
         if not samples.fits:
             return []
         gammas = self.of_classes if samples.likelihood.classification else self.of_values
-        before, found = self.before / len(gammas), []
+        before, ridge, found = self.before / len(gammas), getattr(samples, self.on), []
         for gamma in gammas:
-            fit, numbers = samples.fitted(samples.likelihood.alone, gamma)
-            found.append(Candidate(self.name, stay.scores, fit, 0.0, {samples.ridge: numbers}, before))
+            fit, numbers = samples.fitted(ridge, samples.likelihood.alone, gamma)
+            found.append(Candidate(self.name, stay.scores, fit, 0.0, {ridge: numbers}, before))
         return found
 
 

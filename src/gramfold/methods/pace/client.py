@@ -83,20 +83,26 @@ class OwnSamples:
                    scaled(residuals, roots), scores, likelihood)  # fmt: skip
 
     @cached_property
-    def ridge(self) -> OwnRidge:
-        """The client's own ridge, for every penalty and whatever it is to explain."""
-        same = self.refinement.fingerprint == self.space.map.fingerprint
-        return OwnRidge(self.refinement, self.rows if same else self.refinement(self.inputs), self.roots)
+    def on_features(self) -> OwnRidge:
+        """The client's own ridge on the shared features, for every penalty and whatever it is to explain."""
+        return OwnRidge(self.space.map, self.rows, self.roots)
+
+    @cached_property
+    def on_refinement(self) -> OwnRidge:
+        """The same on those of the refinement's map."""
+        if self.refinement.fingerprint == self.space.map.fingerprint:
+            return self.on_features
+        return OwnRidge(self.refinement, self.refinement(self.inputs), self.roots)
 
     @property
     def fits(self) -> bool:
         """Whether there are samples enough to fit anything."""
         return len(self.targets) > 2
 
-    def fitted(self, targets: Array, gamma: float) -> tuple[Array, Array]:
-        """What a ridge of the client's own tells each sample by the others (n x C), and its coordinates in `ridge`; both in what
-        they add to a prediction."""
-        fit, numbers = self.ridge.fit(arrays.like(targets, self.rows), gamma)
+    def fitted(self, ridge: OwnRidge, targets: Array, gamma: float) -> tuple[Array, Array]:
+        """What a ridge of the client's own tells each sample by the others (n x C), and its coordinates; both in what they add to a
+        prediction."""
+        fit, numbers = ridge.fit(arrays.like(targets, self.rows), gamma)
         return self.likelihood.step * fit, self.likelihood.step * numbers
 
 
