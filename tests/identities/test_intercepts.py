@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 import gramfold as gf
+from benchmarks import sensors
 from gramfold.features import draw, parse
 from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.spaces import Space
@@ -177,3 +178,11 @@ def test_a_head_that_is_worse_than_the_mean_says_so(rng):
     shared, alone = gf.run(gf.AFL(), federation), gf.run(gf.Local(), federation)
     assert all(client.chosen["leave_one_out_r2"] < 0 for client in shared.clients.values())
     assert all(client.chosen["leave_one_out_r2"] > 0.9 for client in alone.clients.values())
+
+
+@pytest.mark.parametrize("kind", [gf.Local, gf.AFL, gf.FedHiP, gf.APFL, gf.PACE])
+def test_many_sensors_with_units_and_offsets_of_their_own_need_no_preparing(kind):
+    """Beside scikit-learn's pipeline at each machine; more of it: benchmarks/sensors.py."""
+    data = sensors.machines(0, columns=120)
+    result = gf.run(kind(), gf.Federation.from_clients(data, regression=True))
+    assert result.mean_rmse < 1.1 * sensors.alone(data)

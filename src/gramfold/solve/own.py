@@ -11,8 +11,8 @@ from gramfold.solve.units import PLAIN, Units, of_features
 
 
 class OwnRidge:
-    """Of samples' features (n x m), ready for any targets and penalty. `roots`: the square roots of their weights (n x 1). Targets
-    and fits are those of samples, without weights."""
+    """Of samples' features (n x m), ready for any targets and penalty. `roots`: the square roots of their weights (n x 1).
+    Targets and fits are those of samples, without weights."""
 
     def __init__(self, rows: Array, roots: Array | None = None, units: Units = PLAIN) -> None:
         require_products(features=rows)
