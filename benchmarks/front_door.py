@@ -137,7 +137,7 @@ def million_here(count: int = 10**6) -> None:
             seconds.append(time.perf_counter() - begun)
         own = own_bytes()
         begun = time.perf_counter()
-        federation = Federation.from_dataset(source.dataset(found.rows, found.origin), 1000, "iid")
+        federation = Federation.from_dataset(dataset_of(source, found.rows, found.origin), 1000, "iid")
         gf.run(gf.AFL(), federation, keep_heads=False)
         running = time.perf_counter() - begun
         kept = sum(path.stat().st_size for path in Path(place).rglob("*.npy"))

@@ -1,11 +1,7 @@
 """Data of any kind as numbers: features as they are, raw samples through a backbone, tables through their encoder."""
 
-import warnings
 import zipfile
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +12,12 @@ from gramfold.backbones import Backbone, open_backbone, reopen
 from gramfold.errors import GramfoldError
 from gramfold.extraction.pipeline import FAIL, Progress, extract
 from gramfold.federation import Dataset
-from gramfold.federation.npz import read_arrays
+from gramfold.federation.raw import dataset_of, table_dataset
+from gramfold.wire.npz import read_arrays
 from gramfold.heads import Head
 from gramfold.numerics import inputs as check
 from gramfold.origin import TABLE, Origin
-from gramfold.sources import RELEASE_WORDS, Cells, Columns, Source, TableEncoder, TableStatistics, source_of
+from gramfold.sources import RELEASE_WORDS, Columns, Source, TableEncoder, source_of
 from gramfold.sources.base import COLUMNS
 
 ROWS = 4096
@@ -56,53 +53,13 @@ def load_data(
     source = source_of(data, columns, None if backbone is None else backbone.kind)
     if backbone is not None:
         found = extract(source, backbone, cache, unreadable=unreadable, progress=progress)
-        return source.dataset(found.rows, found.origin, found.kept, whole)
+        return dataset_of(source, found.rows, found.origin, found.kept, whole)
     if source.kind != COLUMNS:
         raise GramfoldError(f"{source.name} holds {source.kind}; name a backbone for them, such as {_SUCH_AS[source.kind]}")
-    if encoder is not None:
-        return source.dataset(encoder(source.items), encoder.origin, whole=whole)
-    table = CodedTable(source, release_words)
-    training = table.training()
-    say_unused(table.statistics(training))
-    return replace(source.dataset(*table(training), whole=whole), recode=table)
+    return table_dataset(source, release_words, encoder, whole)
 
 
 _SUCH_AS = {"images": "--backbone dinov2s", "texts": "--backbone minilm"}
-
-
-class CodedTable:
-    """A table whose cells are read once, for an encoder of whichever training rows a cut of it leaves."""
-
-    def __init__(self, source: Source, release_words: int = RELEASE_WORDS) -> None:
-        self._source, self._release_words = source, release_words
-        self._cells = {name: Cells(values) for name, values in source.items.items()}
-
-    def training(self) -> list[np.ndarray]:
-        """The training rows of each client."""
-        source = self._source
-        owners = np.zeros(source.n, dtype=np.int64) if source.client is None else np.unique(source.client, return_inverse=True)[1]
-        owners = owners if source.train is None or not source.train.any() else np.where(source.train, owners, -1)
-        return [np.flatnonzero(owners == owner) for owner in np.unique(owners[owners >= 0])]
-
-    def statistics(self, training: Sequence[np.ndarray]) -> TableStatistics:
-        """What owners of these rows say of them, each for its own, and then their sum."""
-        return reduce(add, (self._of({name: cells.take(rows) for name, cells in self._cells.items()}) for rows in training))
-
-    def _of(self, cells: dict[str, Cells]) -> TableStatistics:
-        return TableStatistics.of_cells(cells, self._release_words, self._source.wanted)
-
-    def __call__(self, training: Sequence[np.ndarray]) -> tuple[np.ndarray, Origin]:
-        encoder = TableEncoder.of(self.statistics(training))
-        return encoder.encode(self._cells), encoder.origin
-
-
-def say_unused(statistics: TableStatistics) -> None:
-    """Warn of the columns that no encoder takes."""
-    for name, why in statistics.unused().items():
-        forced = (
-            "; name it among --columns (Columns(only=...)) if it is a measurement" if statistics.by_column[name].singular else ""
-        )
-        warnings.warn(f"column {name!r} {why}: it is not used{forced}", stacklevel=3)
 
 
 def features_for(

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.federation.npz import read_arrays
+from gramfold.wire.npz import read_arrays
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
 from gramfold.origin import Origin

@@ -8,7 +8,7 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Client, Samples, Task
-from gramfold.federation.npz import read_arrays
+from gramfold.wire.npz import read_arrays
 from gramfold.numerics.arrays import to_numpy
 
 LOADER = f"{__name__}:load"

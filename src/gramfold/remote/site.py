@@ -29,7 +29,7 @@ from gramfold.errors import GramfoldError
 from gramfold.evaluation import Evaluation, Scored, score_head
 from gramfold.federation import Client, Dataset, Samples, Task, load_npz
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
-from gramfold.federation.npz import read_arrays
+from gramfold.wire.npz import read_arrays
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.modules import import_from
