@@ -21,6 +21,7 @@ from gramfold.backbones import open_backbone
 from gramfold.export import write_onnx
 from gramfold.extraction import extract, load_data
 from gramfold.federation import Federation
+from gramfold.federation.raw import dataset_of
 from gramfold.sources import Source, image_folder
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"

@@ -9,8 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gramfold.errors import InputError
-from gramfold.sources import RELEASE_WORDS, TableEncoder, TableStatistics
-from gramfold.sources import columns_of
+from gramfold.sources import RELEASE_WORDS, TableEncoder, TableStatistics, columns_of
 
 
 class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,6 +1,7 @@
 """Data of any kind as numbers: features as they are, raw samples through a backbone, tables through their encoder."""
 
 import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,12 @@ from gramfold.errors import GramfoldError
 from gramfold.extraction.pipeline import FAIL, Progress, extract
 from gramfold.federation import Dataset
 from gramfold.federation.raw import dataset_of, table_dataset
-from gramfold.wire.npz import read_arrays
 from gramfold.heads import Head
 from gramfold.numerics import inputs as check
 from gramfold.origin import TABLE, Origin
 from gramfold.sources import RELEASE_WORDS, Columns, Source, TableEncoder, source_of
 from gramfold.sources.base import COLUMNS
+from gramfold.wire.npz import read_arrays
 
 ROWS = 4096
 """Rows that are copied together."""
@@ -28,7 +29,13 @@ def load_data(
     data: Any,
     backbone: Backbone | str | None = None,
     *,
-    columns: Columns | None = None,
+    label_column: str | None = None,
+    client_column: str | None = None,
+    path_column: str | None = None,
+    text_column: str | None = None,
+    split_column: str | None = None,
+    columns: Sequence[str] | Columns | None = None,
+    regression: bool = False,
     cache: Path | None = None,
     unreadable: str = FAIL,
     progress: Progress | None = None,
@@ -37,20 +44,25 @@ def load_data(
     whole: bool = True,
 ) -> Dataset:
     """Labelled samples as numbers, for `Federation.from_dataset`: from a path (a folder of images, a CSV or Parquet table, an
-    .npz file of images), a frame (pandas, polars, pyarrow), a data set of Hugging Face, or a mapping of columns.
+    .npz file of images), a frame (pandas, polars, pyarrow), a data set of Hugging Face, or a mapping of columns. Several tables
+    (a folder of them, a pattern such as "north*.csv", a list of paths, paths and frames by name) are a client each.
 
     `backbone` makes features of images and texts: one that is open, or its name. A table of numbers and categories needs none:
-    the statistics of its columns are folded over its clients, unless an `encoder` is given. `columns` says which column is what.
-    A word has a place in the encoder only where `release_words` training rows of one client have it.
+    the statistics of its columns are folded over its clients, unless an `encoder` is given. A word has a place in the encoder
+    only where `release_words` training rows of one client have it; see `TableStatistics`. With a `cache`, a folder, features are
+    computed once. Images that are `unreadable` fail, or are skipped with a warning.
 
-    With a `cache`, a folder, features are computed once. Images that are `unreadable` fail, or are skipped with a warning.
+    `label_column` names the labels, or makes two classes of a column: "num > 0" is 1 where it holds and 0 elsewhere, and
+    "outcome = ill" likewise. With `regression` labels are values. `columns` lists those of numbers and categories to use.
 
-    >>> rows = {"age": [40, 60, None, 50] * 3, "sex": ["f", "f", "m", "m"] * 3, "label": ["well", "ill", "ill", "well"] * 3}
-    >>> load_data(rows).inputs.shape
+    >>> rows = {"age": [40, 60, None, 50] * 3, "sex": ["f", "f", "m", "m"] * 3, "num": [0, 2, 1, 0] * 3}
+    >>> load_data(rows, label_column="num > 0").inputs.shape
     (12, 4)
     """
     backbone = open_backbone(backbone) if isinstance(backbone, str) else backbone
-    source = source_of(data, columns, None if backbone is None else backbone.kind)
+    named = {"label_column": label_column, "client_column": client_column, "path_column": path_column}
+    which = Columns.of(columns, **named, text_column=text_column, split_column=split_column, regression=regression)
+    source = source_of(data, which, None if backbone is None else backbone.kind)
     if backbone is not None:
         found = extract(source, backbone, cache, unreadable=unreadable, progress=progress)
         return dataset_of(source, found.rows, found.origin, found.kept, whole)

@@ -1,5 +1,6 @@
 """Source: samples before any backbone has seen them, with their labels and owners where these are known."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,23 @@ class Columns:
     """Labels are continuous values, not classes."""
     labelled: bool = True
     """False: labels, clients and splits are not looked at, as for samples whose class is to be predicted."""
+
+    @classmethod
+    def of(cls, columns: "Sequence[str] | Columns | None" = None, **named: Any) -> "Columns":
+        """From the arguments of functions, which are called as on the command line: `label_column`, `client_column`, ..., and
+        `columns`, those to use. What used to be given in their place, all in one, is taken for another release."""
+        if isinstance(columns, Columns):
+            warnings.warn(
+                "columns=gf.Columns(label=..., client=...) is going: write label_column=..., client_column=..., and "
+                "columns=[...] for those to use",
+                FutureWarning,
+                stacklevel=3,
+            )
+            return columns
+        if isinstance(columns, str):
+            raise GramfoldError(f"columns= lists those to use; for {columns!r} alone write columns=[{columns!r}]")
+        roles = {name.removesuffix("_column"): column for name, column in named.items()}
+        return cls(**roles, only=tuple(columns or ()))
 
 
 @dataclass(frozen=True)

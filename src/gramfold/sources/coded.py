@@ -19,12 +19,12 @@ class CodedTable:
     """A table whose cells are read once, for an encoder of whichever training rows a cut of it leaves."""
 
     def __init__(self, source: Source, release_words: int = RELEASE_WORDS) -> None:
-        self._source, self._release_words = source, release_words
+        self.source, self._release_words = source, release_words
         self._cells = {name: Cells(values) for name, values in source.items.items()}
 
     def training(self) -> list[np.ndarray]:
         """The training rows of each client."""
-        source = self._source
+        source = self.source
         owners = np.zeros(source.n, dtype=np.int64) if source.client is None else np.unique(source.client, return_inverse=True)[1]
         owners = owners if source.train is None or not source.train.any() else np.where(source.train, owners, -1)
         return [np.flatnonzero(owners == owner) for owner in np.unique(owners[owners >= 0])]
@@ -37,7 +37,7 @@ class CodedTable:
         return reduce(add, parts)
 
     def _of(self, cells: dict[str, Cells]) -> TableStatistics:
-        return TableStatistics.of_cells(cells, self._release_words, self._source.wanted)
+        return TableStatistics.of_cells(cells, self._release_words, self.source.wanted)
 
     def _require_one_kind(self, name: str, parts: Sequence[TableStatistics], training: Sequence[np.ndarray]) -> None:
         """Raise, with an example of either, where a column holds words at one client and numbers at another."""
@@ -49,13 +49,13 @@ class CodedTable:
         word = next(int(row) for row in rows if number_of(values.item(row)) is None)
         other = training[next(i for i in there if i not in words)]
         raise GramfoldError(
-            f"column {name!r} holds a word in {self._source.called(word)}, and only numbers in {self._owner(other)}; write it the "
+            f"column {name!r} holds a word in {self.source.called(word)}, and only numbers in {self._owner(other)}; write it the "
             f"same way everywhere, or leave it out with --columns (in Python columns=)"
         )
 
     def _owner(self, rows: np.ndarray) -> str:
-        client = self._source.client
-        return self._source.name if client is None else f"client {str(client[rows[0]])!r}"
+        client = self.source.client
+        return self.source.name if client is None else f"client {str(client[rows[0]])!r}"
 
     def __call__(self, training: Sequence[np.ndarray]) -> tuple[np.ndarray, Origin]:
         encoder = TableEncoder.of(self.statistics(training))
@@ -65,5 +65,7 @@ class CodedTable:
 def say_unused(statistics: TableStatistics) -> None:
     """Warn of the columns that no encoder takes."""
     for name, why in statistics.unused().items():
-        forced = "" if statistics.by_column[name].words is not None else "; name it among --columns (in Python columns=) to use it"
+        forced = (
+            "" if statistics.by_column[name].words is not None else "; name it among --columns (in Python columns=) to use it"
+        )
         warnings.warn(f"column {name!r} {why}: it is not used{forced}", stacklevel=3)

@@ -66,7 +66,9 @@ def source_of(data: Any, columns: Columns | None = None, kind: str | None = None
     if isinstance(data, str | Path):
         return open_source(str(data), columns, kind)
     if isinstance(data, Mapping) and data and all(is_table(table) for table in data.values()):
-        return joined({str(name): client_source(str(name), table, columns, kind) for name, table in data.items()}, columns, "clients")
+        return joined(
+            {str(name): client_source(str(name), table, columns, kind) for name, table in data.items()}, columns, "clients"
+        )
     if is_frame(data) or hasattr(data, "items"):
         source = table_source(columns_of(data), columns, type(data).__name__, None, kind)
         features = getattr(data, "features", None)

@@ -63,8 +63,8 @@ def _csv_rows(path: Path) -> tuple[list[str], list[list[str]], str]:
     wrong = next((i for i, row in enumerate(rows, 1) if len(row) != len(header)), None)
     if wrong is not None:
         raise GramfoldError(
-            f"{path}: row {wrong} has {len(rows[wrong - 1])} values, the header names {len(header)} columns; put values that hold "
-            f"{between!r} in quotes"
+            f"{path}: row {wrong} has {len(rows[wrong - 1])} values, the header names {len(header)} columns; quote values "
+            f"that hold {between!r}"
         )
     return header, rows[1:], between
 
@@ -150,7 +150,9 @@ def columns_of(frame: Any, whose: str = "") -> Table:
     odd = next((name for name, n in lengths.items() if n != next(iter(lengths.values()))), None)
     if odd is not None:
         first = next(iter(lengths))
-        raise GramfoldError(f"{whose}: column {odd!r} has {lengths[odd]} values, column {first!r} {lengths[first]}; give one each")
+        raise GramfoldError(
+            f"{whose}: column {odd!r} has {lengths[odd]} values, column {first!r} {lengths[first]}; give one each"
+        )
     return table
 
 

@@ -66,7 +66,9 @@ def files_of(given: Sequence[str | Path]) -> dict[str, Path]:
     twice = next((i for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
         first = found[names.index(names[twice])]
-        raise GramfoldError(f"two files are called {found[twice].stem!r}: {first} and {found[twice]}; rename one, or leave it out")
+        raise GramfoldError(
+            f"two files are called {found[twice].stem!r}: {first} and {found[twice]}; rename one, or leave it out"
+        )
     return dict(zip(names, found, strict=True))
 
 
@@ -122,7 +124,9 @@ def _require_alike(sources: Mapping[str, Source]) -> None:
     words = [part for part in parts if part.labels is not None and part.labels.dtype.kind == "U"]
     if words and len(words) < len(parts):
         number = next(part for part in parts if part not in words)
-        raise GramfoldError(f"labels are words in {words[0].name} and numbers in {number.name}; write them the same way everywhere")
+        raise GramfoldError(
+            f"labels are words in {words[0].name} and numbers in {number.name}; write them the same way everywhere"
+        )
     if parts[0].kind == COLUMNS:
         strange = next((part for part in parts[1:] if not set(part.items) & set(parts[0].items)), None)
         if strange is not None:
@@ -153,8 +157,8 @@ def _say_nearly_same(sources: Mapping[str, Source]) -> None:
         for other, there in others:
             if one not in there.items and other not in here.items:
                 warnings.warn(
-                    f"{here.name} has a column {one!r}, {there.name} {other!r}: by name they are two, each missing where the other "
-                    "is; if they mean the same, rename one",
+                    f"{here.name} has a column {one!r}, {there.name} {other!r}: by name they are two, each missing where the "
+                    "other is; if they mean the same, rename one",
                     stacklevel=5,
                 )
 
