@@ -17,7 +17,7 @@ from gramfold.federation.raw import dataset_of, table_dataset
 from gramfold.heads import Head
 from gramfold.numerics import inputs as check
 from gramfold.origin import TABLE, Origin
-from gramfold.sources import RELEASE_WORDS, Columns, Source, TableEncoder, source_of
+from gramfold.sources import RELEASE_WORDS, Columns, Source, TableEncoder, encoded, raw_table, source_of
 from gramfold.sources.base import COLUMNS
 from gramfold.wire.npz import read_arrays
 
@@ -82,9 +82,10 @@ def features_for(
     if head.origin is None:
         raise GramfoldError("this head does not know what makes its features of raw samples; give it features (an .npz file)")
     if head.origin.kind == TABLE:
-        encoder = TableEncoder.reopen(head.origin)
-        source = source_of(data, Columns(only=tuple(encoder.names), labelled=False), COLUMNS)
-        return encoder(source.items), np.arange(source.n), source
+        name = Path(data).name if isinstance(data, str | Path) else type(data).__name__
+        table = raw_table(data)
+        source = Source(name, COLUMNS, table)
+        return encoded(head.origin, table, name), np.arange(source.n), source
     opened = reopen(head.origin, device, backbone)
     source = source_of(data, replace(columns or Columns(), labelled=False), opened.kind)
     found = extract(source, opened, cache, unreadable=unreadable, progress=progress)

@@ -9,7 +9,7 @@ import numpy as np
 from gramfold.errors import GramfoldError
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
-from gramfold.origin import Origin
+from gramfold.origin import Origin, known_rows
 from gramfold.wire.npz import read_arrays
 
 KEYS = ("features", "images", "labels", "train", "client", "classes", "origin")
@@ -49,7 +49,7 @@ class Dataset:
         return replace(self, inputs=inputs, origin=origin)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", check.samples(self.inputs, self.name))
+        object.__setattr__(self, "inputs", known_rows(check.samples(self.inputs, self.name), self.origin))
         n = self.inputs.shape[0]
         targets = self.targets[..., 0] if self.labels is None else self.targets
         for what, array in (("labels", targets), ("train", self.train), ("client", self.client)):

@@ -4,6 +4,7 @@ from gramfold.sources.base import Columns, Source
 from gramfold.sources.cells import Cells
 from gramfold.sources.coded import CodedTable, say_unused
 from gramfold.sources.encoder import TableEncoder
+from gramfold.sources.encoding import encoded, encoded_with_remark, is_raw_table, raw_table
 from gramfold.sources.folder import image_folder
 from gramfold.sources.opening import client_source, is_raw, is_table, open_source, source_of
 from gramfold.sources.reading import columns_of, is_frame, read_table
@@ -12,7 +13,7 @@ from gramfold.sources.statistics import RELEASE_WORDS, TableStatistics
 from gramfold.sources.table import table_source
 
 __all__ = [
-    "RELEASE_WORDS", "Cells", "CodedTable", "Columns", "Source", "TableEncoder", "TableStatistics", "client_source", "columns_of",
-    "files_of", "image_folder", "is_frame", "is_raw", "is_table", "joined", "open_source", "read_table", "say_unused",
-    "source_of", "table_source",
+    "RELEASE_WORDS", "Cells", "CodedTable", "Columns", "Source", "TableEncoder", "TableStatistics", "client_source",
+    "columns_of", "encoded", "encoded_with_remark", "files_of", "image_folder", "is_frame", "is_raw", "is_raw_table",
+    "is_table", "joined", "open_source", "raw_table", "read_table", "say_unused", "source_of", "table_source",
 ]  # fmt: skip
