@@ -11,7 +11,7 @@ from gramfold.errors import GramfoldError
 from gramfold.federation.datasets import Dataset, load_npz
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
-from gramfold.origin import Origin
+from gramfold.origin import KnownRows, Origin
 from gramfold.sources import (
     CodedTable,
     Columns,
@@ -80,7 +80,8 @@ def arrays_of(name: str, client: Any, regression: bool) -> tuple[Any, Origin | N
     """A client that may be a data set or the path of one, as (X, y) or (X, y, X_test, y_test), and where its inputs come from."""
     client = _loaded(client, regression)
     if not isinstance(client, Dataset):
-        return client, None
+        inputs = client[0] if isinstance(client, Sequence) and len(client) else None
+        return client, inputs.origin if isinstance(inputs, KnownRows) else None
     if (client.labels is None) != regression:
         raise GramfoldError(
             f"client {name!r}: {client.name} has {'values' if client.labels is None else 'classes'} for labels; "

@@ -9,8 +9,8 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.origin import Origin
-from gramfold.sources.base import Source
-from gramfold.sources.cells import Cells, number_of
+from gramfold.sources.base import COLUMNS, Source
+from gramfold.sources.cells import Cells, Table, number_of
 from gramfold.sources.encoder import TableEncoder
 from gramfold.sources.statistics import RELEASE_WORDS, TableStatistics
 
@@ -60,6 +60,16 @@ class CodedTable:
     def __call__(self, training: Sequence[np.ndarray]) -> tuple[np.ndarray, Origin]:
         encoder = TableEncoder.of(self.statistics(training))
         return encoder.encode(self._cells), encoder.origin
+
+
+def folded_encoder(
+    table: Table, owners: np.ndarray | None = None, release_words: int = RELEASE_WORDS, whose: str = "the table"
+) -> TableEncoder:
+    """The encoder of a table's rows, each owner's statistics folded for itself; None: all are one's own."""
+    coded = CodedTable(Source(whose, COLUMNS, table, client=owners), release_words)
+    statistics = coded.statistics(coded.training())
+    say_unused(statistics)
+    return TableEncoder.of(statistics)
 
 
 def say_unused(statistics: TableStatistics) -> None:
