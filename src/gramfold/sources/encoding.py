@@ -57,8 +57,8 @@ def encoded_with_remark(origin: Origin, data: Any, whose: str = "the table") -> 
     if not max(map(len, table.values()), default=0):
         raise GramfoldError(f"{name} holds no samples")
     try:
-        rows = encoder(table)
-        unknown = encoder.unknown(table)
+        cells = encoder.read(table)
+        rows, unknown = encoder.encode(cells), encoder.unknown(cells)
     except GramfoldError as error:
         raise GramfoldError(f"{name}: {error}") from None
     n = len(rows)
