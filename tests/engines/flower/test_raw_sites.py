@@ -11,7 +11,7 @@ from gramfold.backbones import open_backbone
 from gramfold.engines.flower.local_grid import LocalGrid, app_node, run_locally
 from gramfold.extraction import load_data
 from gramfold.remote.site import Site, head_file
-from gramfold.sources import Columns, TableEncoder, read_table
+from gramfold.sources import TableEncoder, read_table
 from raw_cases import write_function, write_photos
 
 pytest.importorskip("PIL", reason="images need pillow")
@@ -86,7 +86,7 @@ def test_tables_whose_encoder_the_sites_make_together(tmp_path):
     for site in sites:
         rows += [f"{line},{site}" for line in (tmp_path / f"{site}.csv").read_text().splitlines()[1:]]
     (tmp_path / "all.csv").write_text("\n".join(rows))
-    dataset = load_data(tmp_path / "all.csv", columns=Columns(label="sick"))
+    dataset = load_data(tmp_path / "all.csv", label_column="sick")
     here = gf.run(gf.PACE(), gf.Federation.from_dataset(dataset))
     assert here.run.task.inputs == 5, "age, whether it is missing, three wards"
     inputs = TableEncoder.reopen(here.run.task.origin)(read_table(tmp_path / "all.csv"))
@@ -110,7 +110,7 @@ def test_tables_and_files_of_continuous_labels(tmp_path):
     assert result["sites"]["answered"] == ["east", "west"]
     assert result["methods"][0]["mean_rmse"] > 0
     for name, site in sites.items():
-        dataset = load_data(site["data"], columns=Columns("cost", regression=True))
+        dataset = load_data(site["data"], label_column="cost", regression=True)
         np.savez(tmp_path / f"{name}.npz", features=dataset.inputs, labels=dataset.targets)
         site |= {"data": f"{tmp_path}/{name}.npz", "state-dir": f"{tmp_path}/other/{name}"}
     result = run(sites, tmp_path, method="afl", out=str(tmp_path / "other-out"))
