@@ -13,8 +13,8 @@ from gramfold.errors import GramfoldError
 from gramfold.origin import Origin, known_rows
 from gramfold.sources.cells import Table
 from gramfold.sources.encoder import TableEncoder
-from gramfold.sources.opening import TABLES, is_table_file
-from gramfold.sources.reading import columns_of, is_frame, read_table
+from gramfold.sources.reading import TABLES, columns_of, is_frame, read_table
+from gramfold.sources.sites import is_table_file
 
 
 def is_raw_table(data: Any) -> bool:
