@@ -18,6 +18,7 @@ from gramfold.evaluation import Evaluation, Scored
 from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
 from gramfold.methods import ClientData
+from gramfold.methods.finishing import finished, shared_head
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
@@ -57,7 +58,8 @@ class Result(Figures):
         train = Samples(*(arrays.to_device(part, device) for part in self.run.task.admit(name, X, y)))
         if not train.n:
             raise GramfoldError(f"client {name!r} has no samples to learn from")
-        return self.run.method.personalize(ClientData(name, train), self.run.broadcast).with_origin(self.run.task.origin)
+        run, client = self.run, ClientData(name, train)
+        return finished(run.method.personalize(client, run.broadcast), run.method, client, run.broadcast, run.task)
 
     def evaluate(self, X: Array, y: Array, client: str | None = None) -> Evaluation:
         """How a client's head does on these samples, or the shared head where no client is named."""
@@ -142,8 +144,7 @@ class Result(Figures):
 
     def _of(self, run: Run) -> "Result":
         """The result of another run of the same method, before any client has made its head."""
-        head, chosen = run.method.global_head(run.broadcast), run.method.chosen(run.broadcast)
-        head = None if head is None else head.with_origin(run.task.origin)
+        head, chosen = shared_head(run.method, run.broadcast, run.task), run.method.chosen(run.broadcast)
         return replace(self, clients={}, heads={}, global_head=head, seconds={}, run=run, chosen=chosen, history=())
 
     # --- on disk ---

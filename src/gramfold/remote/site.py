@@ -32,6 +32,7 @@ from gramfold.federation.federation import ClientArrays, given_client, held_out_
 from gramfold.federation.npz import read_arrays
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method, make_method
+from gramfold.methods.finishing import finished, shared_head
 from gramfold.modules import import_from
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
@@ -220,12 +221,12 @@ class Site:
         train, test = work.client.train(), work.client.test()
         # for unbiased estimates a method must know whether its own samples are in the sum
         contributed = bool(work.memory_of) and header.get("upload") == work.memory_of
-        head = work.method.personalize(ClientData(self.name, train, dict(work.memory), contributed), work.broadcast)
-        head = head.with_origin(work.task.origin)
+        client = ClientData(self.name, train, dict(work.memory), contributed)
+        head = finished(work.method.personalize(client, work.broadcast), work.method, client, work.broadcast, work.task)
         path, scored = head_file(work.state, work.method.name), score_head(head, test)
         head.save(path)
         write_card(path, self._card(head, work, train, scored, header))
-        shared = work.method.global_head(work.broadcast)
+        shared = shared_head(work.method, work.broadcast, work.task)
         return {
             "train": train.n,
             "scored": scored.to_dict(),
