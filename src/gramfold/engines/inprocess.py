@@ -246,7 +246,7 @@ class InProcess(Transport):
             test = on_device(self._by_name[name].test(), self.device)
             mapped: Mapped = {}
             scored = score_head(head, test, mapped)
-            shared = score_head(final.shared, test, mapped) if final.shared is not None else None
+            shared = score_head(final.shared, test, mapped, uncertain=False) if final.shared is not None else None
         done.append(Finished(name, data.train.n, scored, shared, head.chosen, head if final.keep_heads else None))
 
 

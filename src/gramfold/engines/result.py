@@ -14,7 +14,7 @@ from gramfold.engines.by_name import ByName
 from gramfold.engines.figures import OF_CLASSES, OF_VALUES, ClientResult, Figures
 from gramfold.engines.folded import Run
 from gramfold.errors import MALFORMED, GramfoldError
-from gramfold.evaluation import Evaluation, Scored
+from gramfold.evaluation import Calibration, Evaluation, Scored
 from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
 from gramfold.methods import ClientData
@@ -52,6 +52,10 @@ class Result(Figures):
     @property
     def classification(self) -> bool:
         return self.run.task.labels is not None
+
+    @property
+    def classes(self) -> int:
+        return len(self.run.task.labels or (None,))
 
     def join(self, X: Array, y: Array, name: str = "newcomer", device: str = "cpu") -> Head:
         """A head for a client that joins after the last round, from the final broadcast and its own samples."""
@@ -136,7 +140,7 @@ class Result(Figures):
         for client in federation:
             train, test = client.train(), client.test()
             head = self.run.head(client.name, train)
-            shared = None if self.global_head is None else evaluation.score_head(self.global_head, test)
+            shared = None if self.global_head is None else evaluation.score_head(self.global_head, test, uncertain=False)
             scored = evaluation.score_head(head, test)
             heads[client.name] = head
             clients[client.name] = ClientResult(client.name, train.n, scored, shared, 0, sent, head.chosen)
@@ -228,10 +232,11 @@ class Result(Figures):
 
     def rows(self) -> list[dict[str, Any]]:
         """The clients as plain values: sizes, figures, bytes and what was chosen for each."""
-        figure, *beside = OF_CLASSES if self.classification else OF_VALUES
+        figure, *beside = self._columns()
         return [
             {
                 "client": client.name, "train": client.train, "test": client.test, figure: getattr(client.scored, figure),
+                **{f"{figure}_{end}": value for end, value in zip(("low", "high"), client.intervals.get(figure, ()), strict=False)},
                 **{key: getattr(client.scored, key) for key in beside},
                 f"shared_{figure}": None if client.shared is None else getattr(client.shared, figure),
                 "uplink_bytes": client.uplink_bytes, "downlink_bytes": client.downlink_bytes,
@@ -239,6 +244,10 @@ class Result(Figures):
             }
             for client in self.clients.values()
         ]  # fmt: skip
+
+    def _columns(self) -> list[str]:
+        """A client's figures, those that lead first."""
+        return list(dict.fromkeys([*self.measures, *(OF_CLASSES if self.classification else OF_VALUES)]))
 
     def to_frame(self) -> "DataFrame":
         """`rows` as a pandas DataFrame."""
@@ -254,16 +263,21 @@ class Result(Figures):
 
     def to_dict(self) -> dict[str, Any]:
         """The method's entry in result.json."""
-        figures, bins = OF_CLASSES if self.classification else OF_VALUES, self._calibration()
+        figures, bins, of_second = OF_CLASSES if self.classification else OF_VALUES, self._calibration(), self._reliability()
+        labels = self.run.task.labels
         return {
             "name": self.method,
             "parameters": dict(self.parameters),
             "chosen": dict(self.chosen),
             "rounds": self.rounds,
+            "measures": self.measures,
             **self._means(),
+            "intervals": {key: list(ends) for key, ends in self.intervals.items()},
             "leave_one_out_accuracy": self.leave_one_out_accuracy,
             "calibration_error": self.calibration_error,
             **({} if bins is None else {"reliability": {key: part.tolist() for key, part in vars(bins).items()}}),
+            **({} if of_second is None or labels is None else {"positive": _of_second(labels[1], of_second)}),
+            **({"bootstrap": drawn} if (drawn := self._draws()) else {}),
             "uplink_bytes": self.uplink_bytes,
             "downlink_bytes": self.downlink_bytes,
             **({"privacy": dict(self.privacy)} if self.privacy else {}),
@@ -275,7 +289,8 @@ class Result(Figures):
                     "train": client.train,
                     "test": client.test,
                     **{key: getattr(client.scored, key) for key in figures},
-                    **({} if client.shared is None else {f"shared_{figures[0]}": getattr(client.shared, figures[0])}),
+                    "intervals": {key: list(ends) for key, ends in client.intervals.items()},
+                    **({} if client.shared is None else {f"shared_{key}": getattr(client.shared, key) for key in figures}),
                     "uplink_bytes": client.uplink_bytes,
                     "downlink_bytes": client.downlink_bytes,
                     "chosen": dict(client.chosen),
@@ -283,3 +298,8 @@ class Result(Figures):
                 for client in self.clients.values()
             ],
         }
+
+
+def _of_second(label: int | str, bins: Calibration) -> dict[str, Any]:
+    """What result.json says of the second class's probability."""
+    return {"class": label, **{key: part.tolist() for key, part in vars(bins).items()}}

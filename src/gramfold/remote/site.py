@@ -227,10 +227,15 @@ class Site:
         head.save(path)
         write_card(path, self._card(head, work, train, scored, header))
         shared = shared_head(work.method, work.broadcast, work.task)
+
+        def told(scored: Scored) -> Scored:
+            """What a secure sum or noise hides, how many samples are of which class, figures do not tell either."""
+            return scored.without_classes() if any(header.get(key) for key in PROTECTIONS) else scored
+
         return {
             "train": train.n,
-            "scored": scored.to_dict(),
-            "shared": None if shared is None else score_head(shared, test).to_dict(),
+            "scored": told(scored).to_dict(),
+            "shared": None if shared is None else told(score_head(shared, test, uncertain=False)).to_dict(),
             "chosen": dict(head.chosen),
         }, {}
 
