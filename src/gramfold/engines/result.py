@@ -236,8 +236,9 @@ class Result(Figures):
         return [
             {
                 "client": client.name, "train": client.train, "test": client.test, figure: getattr(client.scored, figure),
-                **{f"{figure}_{end}": value for end, value in zip(("low", "high"), client.intervals.get(figure, ()), strict=False)},
                 **{key: getattr(client.scored, key) for key in beside},
+                **{f"{key}_{end}": client.intervals.get(key, (None, None))[i]
+                   for key in self.measures for i, end in enumerate(("low", "high"))},
                 f"shared_{figure}": None if client.shared is None else getattr(client.shared, figure),
                 "uplink_bytes": client.uplink_bytes, "downlink_bytes": client.downlink_bytes,
                 **{f"chosen.{key}": value for key, value in client.chosen.items()},

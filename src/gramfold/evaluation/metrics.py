@@ -147,6 +147,9 @@ def score_head(head: Head, samples: Samples, mapped: Mapped | None = None, uncer
         ends["accuracy"] = intervals.wilson(scored.right, scored.n)
         if scored.positives is not None and scored.auc is not None:
             ends["auc"] = intervals.of_auc(scored.auc, scored.positives, scored.n - scored.positives)
+        if scored.average_precision == 1.0 and scored.positives is not None:  # at its end, as an accuracy is
+            rarer = min(scored.positives, scored.n - scored.positives)
+            ends["average_precision"] = intervals.wilson(rarer, rarer)
     return replace(scored, intervals=ends, draws=draws)
 
 
