@@ -15,6 +15,8 @@ from gramfold import features, wire
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.features import Map
 from gramfold.heads.errors import Errors
+from gramfold.heads.explaining import explain
+from gramfold.heads.explanation import Explanation
 from gramfold.heads.novelty import Novelty
 from gramfold.heads.probabilities import floored, softmax
 from gramfold.numerics import arrays
@@ -175,6 +177,22 @@ class Head:
         rows = self.rows(inputs)
         check.require_finite(rows, self._whose)
         return self.familiar(self.streams[0].map(rows))
+
+    def explain(self, inputs: Array, of: Any = None, baseline: Array | None = None) -> Explanation:
+        """What every column adds to the prediction for each sample, against an average one: see `explaining`.
+
+        `of`: the class whose log-odds are explained (None: the second of two, else each sample's own), or which of several values.
+        `baseline`: samples whose mean is compared with; None: the mean of all training samples where the head's map knows it, else
+        zeros.
+        """
+        rows = self.rows(inputs)
+        check.require_finite(rows, self._whose)
+        return explain(self, rows, of, None if baseline is None else self.rows(baseline), self.columns)
+
+    @property
+    def columns(self) -> dict[str, list[int]]:
+        """The columns that inputs come from, and the places of their numbers: a table's column may be several."""
+        return {f"input {place}": [place] for place in range(self.inputs)}
 
     def predict_interval(self, inputs: Array, coverage: float = 0.9) -> np.ndarray:
         """An interval for the value of each sample (n x 2; n x outputs x 2 where there are several): so large a part of new
