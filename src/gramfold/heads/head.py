@@ -22,8 +22,9 @@ from gramfold.heads.probabilities import floored, softmax
 from gramfold.numerics import arrays
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
-from gramfold.origin import Origin
+from gramfold.origin import TABLE, KnownRows, Origin
 from gramfold.solve.discriminant import Discriminant
+from gramfold.sources import encoded, is_raw_table
 from gramfold.wire import Packet
 
 if TYPE_CHECKING:
@@ -112,7 +113,9 @@ class Head:
     def scores(self, inputs: Array, mapped: Mapped | None = None) -> Array:
         """n x classes scores, before the argmax (for a regressor: the predictions).
 
-        Inputs are rows of numbers, dense or sparse, or images, as the head was made for; a single sample may come as it is.
+        Inputs are rows of numbers, dense or sparse, or images, as the head was made for; a single sample may come as it is. For
+        a head of a table they may be raw: a frame, a mapping of columns, the path of a CSV or Parquet file, a row or a list of
+        rows by column.
         `mapped` is for heads that score the same inputs one after another: given to all, it spares them each other's maps.
         """
         rows = self.rows(inputs)
@@ -124,8 +127,24 @@ class Head:
         return f"the input of {self.method or 'this head'}"
 
     def rows(self, inputs: Array) -> Array:
-        """The samples as this head takes them; raises if their shape is another."""
+        """The samples as this head takes them: raw rows of a table become numbers here, numbers are what they are; raises if
+        their shape is another, or if they are known to come from elsewhere."""
+        if self.origin is None or self.origin.kind != TABLE:
+            self._refuse_raw(inputs)
+        elif is_raw_table(inputs):
+            inputs = encoded(self.origin, inputs, self._whose)
+        if self.origin is not None and isinstance(inputs, KnownRows):
+            self.origin.require(inputs.origin, self._whose)
         return check.fitting(inputs, self.shape, self._whose)
+
+    def _refuse_raw(self, inputs: Any) -> None:
+        if isinstance(inputs, str | PathLike | Mapping):
+            maker = "no encoder of tables" if self.origin is None else f"{self.origin}, and no encoder of tables"
+            raise GramfoldError(f"{self._whose}: this head takes {self._takes}; it knows {maker}")
+
+    @property
+    def _takes(self) -> str:
+        return f"rows of {self.inputs} numbers" if len(self.shape) == 1 else f"images of shape {self.shape}"
 
     def forward(self, inputs: Array, mapped: Mapped | None = None) -> Array:
         """The scores of samples that are known to fit and to be finite."""

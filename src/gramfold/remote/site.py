@@ -27,9 +27,8 @@ import numpy as np
 from gramfold import wire
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import Evaluation, Scored, score_head
-from gramfold.federation import Client, Dataset, Samples, Task, load_npz
+from gramfold.federation import Client, Samples, Task, load_npz
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
-from gramfold.federation.npz import read_arrays
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.methods.finishing import finished, shared_head
@@ -47,6 +46,7 @@ from gramfold.report import make_card, write_card
 from gramfold.sources import is_raw
 from gramfold.version import __version__
 from gramfold.wire import Packet, file_name
+from gramfold.wire.npz import read_arrays
 from gramfold.wire.record import Record
 
 Answer = tuple[dict[str, Any], dict[str, Packet]]
@@ -114,7 +114,7 @@ class Site:
         dataset = load_npz(str(data), whole=False, regression=continuous) if self.raw is None else self.raw.dataset(task)
         if task is not None and task.origin is not None:
             task.origin.require(dataset.origin, "this site's data")
-        return load_source(self.name, _splits(dataset))
+        return load_source(self.name, dataset.splits())
 
     def client(self, task: Task) -> Client:
         return given_client(self.name, self.source(task), task, HELD_OUT)
@@ -338,15 +338,6 @@ def _upload_id(name: str, session: str, run: str, round_number: int, train: Samp
     """Equal for the same samples in the same session, however often they are requested."""
     identity = json.dumps([name, session, run, round_number, train.digest()])
     return hashlib.sha256(identity.encode()).hexdigest()[:32]
-
-
-def _splits(dataset: Dataset) -> ClientArrays:
-    known = dataset.labels is not None and len(dataset.targets)
-    y = np.asarray(dataset.labels)[dataset.targets] if known else dataset.targets
-    if dataset.train is None:
-        return dataset.inputs, y
-    rows, held_out = np.flatnonzero(dataset.train), np.flatnonzero(~dataset.train)
-    return dataset.inputs[rows], y[rows], dataset.inputs[held_out], y[held_out]
 
 
 def _listed_classes(path: Any) -> list[str] | None:

@@ -61,9 +61,9 @@ def make_app(heads: Mapping[str, Served]) -> Any:
             answers = await run_in_threadpool(await _question(request, served))
         except GramfoldError as error:
             return JSONResponse({"error": " ".join(str(error).split())}, 400)
-        return JSONResponse({"head": served.name, "predictions": answers})
+        return JSONResponse({"head": served.name, **answers})
 
-    async def _question(request: Request, served: Served) -> Callable[[], list[dict[str, Any]]]:
+    async def _question(request: Request, served: Served) -> Callable[[], dict[str, Any]]:
         """What is to be computed; raises where the question cannot be read."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if int(request.headers.get("content-length") or MOST_BYTES + 1) > MOST_BYTES:
