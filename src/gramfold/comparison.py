@@ -33,8 +33,8 @@ class Comparison:
     """Methods over the same seeds. `results` has each method's figures, seed by seed, as they stand in result.json.
 
     Intervals and p-values go over seeds. Seeds cut the same data anew, so they speak of cuts and random draws, not of other data
-    sets; p-values are not corrected for how many methods are compared. Of a single run, intervals speak of its test samples: those of
-    a method follow from its clients' own, those of a difference from resampled test splits, the same for both methods.
+    sets; p-values are not corrected for how many methods are compared. Of a single run, intervals speak of its test samples:
+    those of a method follow from its clients' own, those of a difference from resampled test splits, the same for both methods.
     """
 
     seeds: Sequence[int]
@@ -81,17 +81,20 @@ class Comparison:
         within = MEASURES[name].within if name in MEASURES else float
         return replace(found, ci_low=_at(within, found.ci_low), ci_high=_at(within, found.ci_high))
 
-    def difference(
-        self, method: str, baseline: str | None = None, by: str = "seed", measure: str | None = None
-    ) -> Difference:
-        """Of a method to the baseline, pair by pair: `by` seed, or by client. Of a single seed it has an interval over test samples.
+    def difference(self, method: str, baseline: str | None = None, by: str = "seed", measure: str | None = None) -> Difference:
+        """Of a method to the baseline, pair by pair: `by` seed, or by client. Of a single seed it has an interval over test
+        samples.
 
         Clients of one cut share its model and its data, and clients of several cuts share samples: they are not independent. By
         client, interval and p-value therefore describe these clients, and are too narrow for a claim about others.
         """
         if by not in PAIRINGS:
             raise GramfoldError(f"differences are paired by {' or '.join(PAIRINGS)}, not {by!r}")
-        values_of, name, other = self._by_seed if by == "seed" else self._by_client, measure or self.figure, baseline or self.baseline
+        values_of, name, other = (
+            self._by_seed if by == "seed" else self._by_client,
+            measure or self.figure,
+            baseline or self.baseline,
+        )
         mine, others = values_of(method, name), values_of(other, name)
         both = [key for key in mine if key in others]
         found = Difference.between([mine[key] for key in both], [others[key] for key in both])
@@ -127,7 +130,8 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """As in result.json, under "comparison"."""
         return {
-            "figure": self.figure, "measures": self.measures, "over": "samples" if len(self.seeds) == 1 else "seeds", "seeds": list(self.seeds), "baseline": self.baseline, "confidence": evaluation.CONFIDENCE,
+            "figure": self.figure, "measures": self.measures, "over": "samples" if len(self.seeds) == 1 else "seeds",
+            "seeds": list(self.seeds), "baseline": self.baseline, "confidence": evaluation.CONFIDENCE,
             "without": _without(self._of(self.baseline), self.figure), "methods": [self._row(method) for method in self.results],
         }  # fmt: skip
 
@@ -171,7 +175,8 @@ class Comparison:
     def to_latex(
         self, path: str | PathLike[str] | None = None, *, columns: Sequence[str] | None = None, bold: bool = False
     ) -> str:
-        r"""A tabular for the package booktabs. `columns`: which, by the titles that `print` shows; None: all. `bold`: the best of each
+        r"""A tabular for the package booktabs. `columns`: which, by the titles that `print` shows; None: all. `bold`: the best of
+        each
         measure stands out."""
         return _written(papers.latex(self.to_dict(), columns, bold), path)
 
@@ -279,7 +284,9 @@ def _at(within: Callable[[float], float], value: float | None) -> float | None:
 
 def _without(entries: Sequence[Entry], measure: str) -> int:
     """How many clients with test samples have no such figure: an AUC needs samples of both classes."""
-    return max((sum(client["test"] > 0 and client.get(measure) is None for client in one["clients"]) for one in entries), default=0)
+    return max(
+        (sum(client["test"] > 0 and client.get(measure) is None for client in one["clients"]) for one in entries), default=0
+    )
 
 
 def _itself(federation: Federation) -> Federation:

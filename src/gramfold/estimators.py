@@ -88,9 +88,7 @@ class _Personalized(BaseEstimator):  # type: ignore[misc]
     def _encoded(self, X: Any, groups: Any, *y: Any, counting: Any = None, **asked: Any) -> tuple[Any, Any]:
         """A frame with words, dates or gaps, whose encoder is folded over groups in fit, of the samples that have any weight."""
         if not is_frame(X):
-            raise InputError(
-                f"the model was fitted on a frame: give one with columns {_listed(list(self.feature_names_in_))}"
-            )
+            raise InputError(f"the model was fitted on a frame: give one with columns {_listed(list(self.feature_names_in_))}")
         self._require_once(groups)
         if y:
             validate_data(self, X, *y, reset=True, skip_check_array=True)

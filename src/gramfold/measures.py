@@ -48,8 +48,8 @@ MEASURES = {
 }
 
 UNEQUAL, RARE = 0.4, 0.1
-"""Shares of the rarer of two classes: below the first accuracy says little, as always naming the other class is hard to beat; below
-the second finding its samples is the task."""
+"""Shares of the rarer of two classes: below the first accuracy says little, as always naming the other class is hard to beat;
+below the second finding its samples is the task."""
 
 
 def leading(classification: bool, classes: int, rarer: float | None) -> list[str]:

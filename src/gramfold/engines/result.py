@@ -176,10 +176,8 @@ class Result(Figures):
         had = ["a secure sum"] if "secure_sum" in self.privacy else []
         return had if noise is None else [*had, f"differential privacy (eps {noise['eps']:g}, delta {noise['delta']:g})"]
 
-    def _figures(self, scored: Scored) -> dict[str, float | None]:
-        found = Evaluation.of(scored, self.classification)
-        named = {"accuracy": found.accuracy, "rmse": found.rmse, "calibration_error": found.calibration_error}
-        return {f"test_{key}": value for key, value in named.items()}
+    def _figures(self, scored: Scored) -> dict[str, Any]:
+        return Evaluation.of(scored, self.classification).for_card()
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write all that it takes to go on after a restart: `load_result` reads it."""

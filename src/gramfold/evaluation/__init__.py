@@ -6,6 +6,6 @@ from gramfold.evaluation.metrics import Evaluation, Scored, main_figure, mean, s
 from gramfold.evaluation.statistics import CONFIDENCE, Difference, Estimate
 
 __all__ = [
-    "CONFIDENCE", "Calibration", "Difference", "Estimate", "Evaluation", "Interval", "Scored", "main_figure", "mean", "score_head",
-    "weighted_mean", "worst_decile",
+    "CONFIDENCE", "Calibration", "Difference", "Estimate", "Evaluation", "Interval", "Scored", "main_figure", "mean",
+    "score_head", "weighted_mean", "worst_decile",
 ]  # fmt: skip

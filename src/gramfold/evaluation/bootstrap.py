@@ -1,7 +1,7 @@
 """Figures of resampled test splits: each sample with a random weight, as in Rubin's Bayesian bootstrap.
 
-Weights instead of counts, so that of three samples of a rare class never none is drawn. They follow from the samples themselves: the
-same for all methods, whose difference is then one of pairs, and nobody's who does not have the samples.
+Weights instead of counts, so that of three samples of a rare class never none is drawn. They follow from the samples themselves:
+the same for all methods, whose difference is then one of pairs, and nobody's who does not have the samples.
 """
 
 import hashlib
@@ -21,7 +21,9 @@ def weights_of(samples: Samples) -> np.ndarray:
     """DRAWS x n weights, each row with the sum one."""
     inputs = samples.inputs if arrays.is_sparse(samples.inputs) else samples.inputs.reshape(samples.n, -1)
     few = arrays.to_numpy(arrays.float64(inputs[:, :COLUMNS]))
-    digest = hashlib.sha256(np.ascontiguousarray(few).tobytes() + np.ascontiguousarray(arrays.to_numpy(samples.targets)).tobytes())
+    digest = hashlib.sha256(
+        np.ascontiguousarray(few).tobytes() + np.ascontiguousarray(arrays.to_numpy(samples.targets)).tobytes()
+    )
     drawn = np.random.default_rng(np.frombuffer(digest.digest(), np.uint32).tolist()).standard_exponential((DRAWS, samples.n))
     return np.asarray(drawn / drawn.sum(1, keepdims=True))
 

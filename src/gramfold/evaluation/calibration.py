@@ -6,7 +6,8 @@ import numpy as np
 
 BINS = 15
 BETWEEN = (0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.35, 0.65, 0.8, 0.9, 0.94, 0.97, 0.99, 0.997)
-"""Where the bins of one class's probability meet: narrow towards both ends, as most of a rare outcome's probabilities are small."""
+"""Where the bins of one class's probability meet: narrow towards both ends, as most of a rare outcome's probabilities are
+small."""
 
 
 @dataclass

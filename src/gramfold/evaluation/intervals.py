@@ -1,8 +1,8 @@
 """Confidence intervals of a figure on one test split, and of the mean of several such.
 
-A resample of ten samples that are all right is all right: where figures have an end, a bootstrap's interval shrinks to nothing just
-where it should be widest. So an accuracy has Wilson's interval, and an AUC Newcombe's (2006, his method 5): the values whose own
-standard error reaches what was found. Means that have no such end are resampled (`bootstrap`).
+A resample of ten samples that are all right is all right: where figures have an end, a bootstrap's interval shrinks to nothing
+just where it should be widest. So an accuracy has Wilson's interval, and an AUC Newcombe's (2006, his method 5): the values whose
+own standard error reaches what was found. Means that have no such end are resampled (`bootstrap`).
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,8 @@ def of_auc(found: float, positives: int, negatives: int, confidence: float = CON
     z, half = _z(confidence), (positives + negatives) / 2
 
     def reaches(area: float) -> bool:
-        """Whether what was found lies within z standard errors of a true area (Hanley and McNeil's, for classes alike in size)."""
+        """Whether what was found lies within z standard errors of a true area (Hanley and McNeil's, for classes alike in
+        size)."""
         spread = 2 * half - 1 - (3 * half - 3) / ((2 - area) * (1 + area))
         return (found - area) ** 2 <= z**2 * area * (1 - area) * spread / (positives * negatives)
 

@@ -67,7 +67,7 @@ class Scored:
     def from_dict(cls, fields: Mapping[str, Any]) -> "Scored":
         """The inverse of `to_dict`, validated."""
         optional = ("surprise", "auc", "balanced_accuracy", "quadratic", "average_precision")  # some are absent from files of old
-        numbers = {key: None if fields.get(key) is None else float(fields[key]) for key in optional}
+        numbers: dict[str, Any] = {key: None if fields.get(key) is None else float(fields[key]) for key in optional}
         ends = {str(key): (float(low), float(high)) for key, (low, high) in (fields.get("intervals") or {}).items()}
         scored = cls(
             int(fields["n"]), int(fields["right"]), float(fields["squared_error"]),
@@ -130,6 +130,14 @@ class Evaluation:
             scored.n, scored.accuracy, None, error, scored.balanced_accuracy, scored.auc, scored.log_loss, None, scored.brier,
             scored.average_precision, scored.intervals,
         )  # fmt: skip
+
+    def for_card(self) -> dict[str, Any]:
+        """As a model card has them: each with its interval, where that is known."""
+        known = {key: getattr(self, key) for key in ("auc", "log_loss", "brier", "average_precision", "r2")}
+        named = {"accuracy": self.accuracy, "rmse": self.rmse, "calibration_error": self.calibration_error}
+        named |= {key: value for key, value in known.items() if value is not None}
+        ends = {f"test_{key}_interval": list(self.intervals[key]) for key in named if key in self.intervals}
+        return {**{f"test_{key}": value for key, value in named.items()}, **ends}
 
 
 def score_head(head: Head, samples: Samples, mapped: Mapped | None = None, uncertain: bool = True) -> Scored:

@@ -1,9 +1,9 @@
 """What each number of the inputs adds to a change of features, along the straight way from one sample to another.
 
-Random features are functions of one projection each, g(z . w): on the way from a to b such a feature changes by g(b . w) - g(a . w),
-of which the number j of the inputs brings the part (b_j - a_j) w_j / ((b - a) . w). Summed over features that is the integral of the
-gradient along the way (Aumann and Shapley's shares of a cost, "integrated gradients") without an integral, and over the numbers it
-is the whole change. The way is straight between comparable inputs: standardised columns, or rows of one length.
+Random features are functions of one projection each, g(z . w): on the way from a to b such a feature changes by g(b . w) - g(a .
+w), of which the number j of the inputs brings the part (b_j - a_j) w_j / ((b - a) . w). Summed over features that is the integral
+of the gradient along the way (Aumann and Shapley's shares of a cost, "integrated gradients") without an integral, and over the
+numbers it is the whole change. The way is straight between comparable inputs: standardised columns, or rows of one length.
 """
 
 import functools
@@ -41,7 +41,7 @@ class Way:
 
     def __init__(self, map: Any, start: np.ndarray, end: np.ndarray) -> None:
         ends = [np.asarray(rows, float) for rows in (start, end)]
-        self._parts = [(part, *(np.asarray(part.comparable(rows)) for rows in ends)) for part in _parts(map)]
+        self._parts = [(part, part.comparable(ends[0]), part.comparable(ends[1])) for part in _parts(map)]
 
     def features(self, at: float) -> np.ndarray:
         """Where `at` goes from 0, the start, to 1."""
@@ -102,7 +102,10 @@ def _drawn(map: DrawnMap) -> Part:
     steps = [part.function(map.inputs, seed, f"{name}/{i}") for i, part in enumerate(before)]
     inner = map.inputs, seed, f"{name}/{len(before)}"
     return Part(
-        lambda rows: functools.reduce(lambda done, step: step(done), steps, rows), last.function(*inner), _secant(last, *inner), map.dim
+        lambda rows: functools.reduce(lambda done, step: step(done), steps, rows),
+        last.function(*inner),
+        _secant(last, *inner),
+        map.dim,
     )
 
 
@@ -158,6 +161,7 @@ def _(spec: Concat, inputs: int, seed: int, name: str) -> Secant:
     ends = list(itertools.accumulate((part.width(inputs) for part in spec.parts), initial=0))
 
     def secant(a: np.ndarray, b: np.ndarray, directions: np.ndarray) -> np.ndarray:
-        return np.sum([step(a, b, directions[:, i:j]) for step, i, j in zip(steps, ends, ends[1:], strict=False)], axis=0)
+        parts = [step(a, b, directions[:, i:j]) for step, i, j in zip(steps, ends, ends[1:], strict=False)]
+        return np.asarray(np.sum(parts, axis=0))
 
     return secant

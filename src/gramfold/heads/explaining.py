@@ -4,10 +4,10 @@
     two classes     the log-odds of the second one, or of the one that is asked for
     more classes    a class's score less the mean of all classes', in units of log-probabilities
 
-Where a head's features are linear or random ones, effects are exact: they sum to the prediction less the baseline (`features.ways`).
-What the head makes of its linear scores (PACE's evidence) is followed in SEGMENTS steps of the way; what a step leaves over, as a
-curve is no line, is spread over the columns by the size of their effects. Of other features a column's effect is what the prediction
-loses with the column at its baseline; such effects leave out what columns do together.
+Where a head's features are linear or random ones, effects are exact: they sum to the prediction less the baseline
+(`features.ways`). What the head makes of its linear scores (PACE's evidence) is followed in SEGMENTS steps of the way; what a
+step leaves over, as a curve is no line, is spread over the columns by the size of their effects. Of other features a column's
+effect is what the prediction loses with the column at its baseline; such effects leave out what columns do together.
 """
 
 from collections.abc import Sequence
@@ -59,8 +59,8 @@ def explain(head: "Head", rows: np.ndarray, of: Any, baseline: np.ndarray | None
 
 
 def _baseline(head: "Head") -> np.ndarray:
-    """The mean of all samples, where the head's map knows it, else zeros: in a table a sample that is average in all its numbers and
-    of no category."""
+    """The mean of all samples, where the head's map knows it, else zeros: in a table a sample that is average in all its numbers
+    and of no category."""
     known = centre(head.streams[0].map) if head.streams else None
     return np.zeros(head.inputs) if known is None else known
 

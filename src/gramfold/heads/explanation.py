@@ -17,8 +17,8 @@ MOST = 15
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """`effects` (n x columns) are in the unit of the prediction: a value, or for classes log-odds. Where `exact`, those of a sample
-    sum to its prediction less the baseline; else they are differences along one column at a time."""
+    """`effects` (n x columns) are in the unit of the prediction: a value, or for classes log-odds. Where `exact`, those of a
+    sample sum to its prediction less the baseline; else they are differences along one column at a time."""
 
     columns: Sequence[str]
     effects: np.ndarray
@@ -48,7 +48,12 @@ class Explanation:
     def rows(self) -> list[dict[str, Any]]:
         """A dictionary a sample: what is explained, the prediction, the baseline, and every column's effect."""
         return [
-            {"of": of, "prediction": float(told), "baseline": float(base), **dict(zip(self.columns, map(float, mine), strict=True))}
+            {
+                "of": of,
+                "prediction": float(told),
+                "baseline": float(base),
+                **dict(zip(self.columns, map(float, mine), strict=True)),
+            }
             for of, told, base, mine in zip(self.of, self.prediction, self.baseline, self.effects, strict=True)
         ]
 

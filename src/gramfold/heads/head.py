@@ -24,7 +24,7 @@ from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
 from gramfold.origin import TABLE, KnownRows, Origin
 from gramfold.solve.discriminant import Discriminant
-from gramfold.sources import encoded, is_raw_table
+from gramfold.sources import encoded, is_raw_table, places_of
 from gramfold.wire import Packet
 
 if TYPE_CHECKING:
@@ -188,8 +188,8 @@ class Head:
         """How unlike all training data each sample is: the part of training samples that were less unusual, from 0 to almost 1.
 
         By the leverage f'A^-1 f of its features, with A the Gram matrix of the features of all clients' samples where the method
-        sends them its factor (PACE), else of the client's own; the training samples it is compared with are the client's own, each
-        left out. The head of all clients has none to compare with.
+        sends them its factor (PACE), else of the client's own; the training samples it is compared with are the client's own,
+        each left out. The head of all clients has none to compare with.
         """
         if self.familiar is None:
             raise GramfoldError(f"{self._whose.replace('the input of ', '')} does not know what training samples look like")
@@ -200,9 +200,9 @@ class Head:
     def explain(self, inputs: Array, of: Any = None, baseline: Array | None = None) -> Explanation:
         """What every column adds to the prediction for each sample, against an average one: see `explaining`.
 
-        `of`: the class whose log-odds are explained (None: the second of two, else each sample's own), or which of several values.
-        `baseline`: samples whose mean is compared with; None: the mean of all training samples where the head's map knows it, else
-        zeros.
+        `of`: the class whose log-odds are explained (None: the second of two, else each sample's own), or which of several
+        values. `baseline`: samples whose mean is compared with; None: the mean of all training samples where the head's map knows
+        it, else zeros.
         """
         rows = self.rows(inputs)
         check.require_finite(rows, self._whose)
@@ -211,6 +211,8 @@ class Head:
     @property
     def columns(self) -> dict[str, list[int]]:
         """The columns that inputs come from, and the places of their numbers: a table's column may be several."""
+        if self.origin is not None and self.origin.kind == TABLE:
+            return places_of(self.origin)
         return {f"input {place}": [place] for place in range(self.inputs)}
 
     def predict_interval(self, inputs: Array, coverage: float = 0.9) -> np.ndarray:
@@ -429,4 +431,3 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{value!r} is no number")
     return float(value)
-

@@ -9,8 +9,8 @@ from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 
 COLUMNS, EXACT = 16, 64
-"""Of a sketch, from which leverages are known to a relative sqrt(2 / COLUMNS), be there as many features as there may. Up to EXACT
-features keep the root itself."""
+"""Of a sketch, from which leverages are known to a relative sqrt(2 / COLUMNS), be there as many features as there may. Up to
+EXACT features keep the root itself."""
 MOST = 99
 """Quantiles of training samples that are kept: how unusual a sample is, in per cent."""
 REFERENCE = 128
@@ -21,8 +21,8 @@ NEARLY = 0.95
 
 @dataclass(frozen=True)
 class Novelty:
-    """`root` (features x columns): |f root|^2 is f'A^-1 f up to a constant, A being the Gram matrix of the features seen. `usual`:
-    ascending, what that was of training samples when left out."""
+    """`root` (features x columns): |f root|^2 is f'A^-1 f up to a constant, A being the Gram matrix of the features seen.
+    `usual`: ascending, what that was of training samples when left out."""
 
     root: np.ndarray
     usual: np.ndarray
@@ -63,8 +63,8 @@ def directions(dim: int) -> np.ndarray:
 
 
 def root_of(rows: Array) -> Array:
-    """A's root along `directions`, where only features (n x m) of some samples are at hand: A = F'F + p I, p being the mean of its
-    eigenvalues. With F = U s V' it is V ((s^2 + p)^-1/2 - p^-1/2) V' + p^-1/2 I."""
+    """A's root along `directions`, where only features (n x m) of some samples are at hand: A = F'F + p I, p being the mean of
+    its eigenvalues. With F = U s V' it is V ((s^2 + p)^-1/2 - p^-1/2) V' + p^-1/2 I."""
     along = arrays.like(directions(rows.shape[1]), rows)
     values, vectors = arrays.eigh(arrays.outer_gram(rows))
     values = values.clip(0.0, None)

@@ -1,8 +1,8 @@
 """From scores to probabilities, which are never surer than the samples behind them allow.
 
-A head's softmax may say 1e-33, but nobody has seen 1e33 samples. Of the n that it was made of, none at best was of a class that it
-held impossible; that the next one is has then the probability u = (1/2) / (n + 1) (Krichevsky and Trofimov's rule). So a part u of
-every prediction is spread over all C classes alike:
+A head's softmax may say 1e-33, but nobody has seen 1e33 samples. Of the n that it was made of, none at best was of a class that
+it held impossible; that the next one is has then the probability u = (1/2) / (n + 1) (Krichevsky and Trofimov's rule). So a part
+u of every prediction is spread over all C classes alike:
 
     p' = (1 - u) p + u / C
 
@@ -29,4 +29,4 @@ def unforeseen_after(n: float) -> float:
 
 def floored(shares: np.ndarray, unforeseen: float) -> np.ndarray:
     """p' of n x classes probabilities p."""
-    return (1.0 - unforeseen) * shares + unforeseen / shares.shape[1]
+    return np.asarray((1.0 - unforeseen) * shares + unforeseen / shares.shape[1])

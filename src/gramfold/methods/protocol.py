@@ -141,7 +141,8 @@ class Method(ABC):
         return None
 
     def root(self, broadcast: Any, along: Array) -> Array | None:
-        """T'^-1 along the columns of `along`, T T' being the pooled system behind the broadcast; None where it does not hold that."""
+        """T'^-1 along the columns of `along`, T T' being the pooled system behind the broadcast; None where it does not hold
+        that."""
         return None
 
     def chosen(self, broadcast: Any) -> Mapping[str, Any]:

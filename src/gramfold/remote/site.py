@@ -238,8 +238,7 @@ class Site:
 
     def _card(self, head: Head, work: "Work", train: Samples, scored: Scored, header: Mapping[str, Any]) -> dict[str, Any]:
         """What the site knows of its head; figures of others stay with them."""
-        found = Evaluation.of(scored, head.labels is not None)
-        figures = {"test_accuracy": found.accuracy, "test_rmse": found.rmse, "test_calibration_error": found.calibration_error}
+        figures = Evaluation.of(scored, head.labels is not None).for_card()
         sizes = {"training_samples": train.n, "test_samples": scored.n, "training_samples_of_all": work.task.samples}
         state = {"version": work.packet.digest()[:16], "run": work.run, "seed": work.task.seed}
         had = [words for key, words in PROTECTIONS.items() if header.get(key)]

@@ -1,7 +1,8 @@
 """Every client's figures as the page's script reads them: columns of numbers, rounded to what can be seen.
 
-Accuracies are in per cent. Clients are compared by the measure that fits the task. A client's skew is the total variation distance between its training labels and everybody's: 0 where
-its class shares are those of all, near 1 where it has hardly any of the classes that most samples are of.
+Accuracies are in per cent. Clients are compared by the measure that fits the task. A client's skew is the total variation
+distance between its training labels and everybody's: 0 where its class shares are those of all, near 1 where it has hardly any of
+the classes that most samples are of.
 """
 
 from collections.abc import Mapping, Sequence

@@ -74,9 +74,7 @@ def _of(measure: Measure, meaning: str, over: str, title: str | None = None) -> 
         value = method.get(key)
         return None if value is None else -value if measure.less_is_better else value
 
-    return Column(
-        title or measure.unit, meaning, lambda m: MISSING if m.get(key) is None else measure.shown(m[key]), best
-    )
+    return Column(title or measure.unit, meaning, lambda m: MISSING if m.get(key) is None else measure.shown(m[key]), best)
 
 
 def _interval(method: Method, measure: Measure) -> str:

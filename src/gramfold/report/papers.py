@@ -22,8 +22,9 @@ def note(comparison: Row) -> str:
     n, level, baseline = len(comparison["seeds"]), round(100 * comparison["confidence"]), comparison["baseline"]
     if n < 2:
         said = (
-            f"One run; CI: {level} % confidence interval over its test samples; differences to {baseline} from resampled test splits, "
-            "the same for both methods. It speaks of other test samples of these clients, not of another cut or another training."
+            f"One run; CI: {level} % confidence interval over its test samples; differences to {baseline} from resampled test "
+            "splits, the same for both methods. It speaks of other test samples of these clients, not of another cut or another "
+            "training."
         )
         if all(row["ci_low"] is None for row in comparison["methods"]):
             said = "One seed: no standard errors or intervals."
@@ -122,7 +123,9 @@ def _beside(measure: Measure, level: int, baseline: str, whole: bool) -> list[Co
     return [
         first,
         Column(f"{level} % CI, {measure.title}", "confidence interval of that mean", lambda r: show.within(of(r))),
-        Column(f"{measure.title} diff.", f"to {baseline}, paired, mean", lambda r: show.signed((difference(r) or {}).get("mean"))),
+        Column(
+            f"{measure.title} diff.", f"to {baseline}, paired, mean", lambda r: show.signed((difference(r) or {}).get("mean"))
+        ),
         Column(f"{level} % CI of {measure.title} diff.", "its confidence interval", lambda r: show.apart(difference(r))),
     ]
 
@@ -176,7 +179,8 @@ def latex(comparison: Row, titles: Sequence[str] | None = None, bold: bool = Fal
     r"""A tabular with the rules of the package booktabs."""
     header, rows = cells(comparison, titles, bold)
     lines = [
-        " & ".join([_tex(line[0]), *(_bold(_SIGN.sub("$-$", _tex(cell)), cell) for cell in line[1:])]) + r" \\" for line in (header, *rows)
+        " & ".join([_tex(line[0]), *(_bold(_SIGN.sub("$-$", _tex(cell)), cell) for cell in line[1:])]) + r" \\"
+        for line in (header, *rows)
     ]
     parts = [
         f"% {note(comparison)}", "% needs \\usepackage{booktabs}", f"\\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
