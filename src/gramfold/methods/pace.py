@@ -24,6 +24,7 @@ from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic
 from gramfold.methods.parts import learning, traffic
+from gramfold.methods.parts.influence import root_of
 from gramfold.methods.parts.learning import Plan, comparable_as, unseen
 from gramfold.methods.parts.own_part import Common
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
@@ -32,6 +33,7 @@ from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
 from gramfold.moments import Moments
 from gramfold.moments.rounding import PRECISIONS
+from gramfold.numerics.arrays import Array
 from gramfold.wire.record import Record
 
 
@@ -189,6 +191,9 @@ class PACE(Analytic):
             head = self._head.personalize(less, space, broadcast.refinement, pooled, rows, judges)
             head = broadcast.common.put_back(head, own)
         return head if space.classification else bounded(head, train.targets)
+
+    def root(self, broadcast: Streams, along: Array) -> Array | None:
+        return root_of(solved(broadcast.pooled).leverage, along)
 
     def global_head(self, broadcast: Streams) -> Head:
         return self._head.shared(broadcast.space, solved(broadcast.pooled))

@@ -141,6 +141,11 @@ class Method(ABC):
         """The model that all clients share, if there is one and the broadcast holds it."""
         return None
 
+    def root(self, broadcast: Any, along: Array) -> Array | None:
+        """T'^-1 along the columns of `along`, T T' being the pooled system behind the broadcast; None where it does not hold
+        that."""
+        return None
+
     def chosen(self, broadcast: Any) -> Mapping[str, Any]:
         """What the server selected, for the result."""
         return getattr(broadcast, "chosen", None) or {}
