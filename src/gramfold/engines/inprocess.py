@@ -166,7 +166,7 @@ class InProcess(Transport):
 
     def uploads(self, round_: Round) -> Iterator[Contribution]:
         method, self._round, secure = round_.method, round_, self.privacy.secure
-        self._secured = None if secure is None else SecuredRound(round_.clients, secure, method.implied(round_.broadcast))
+        self._secured = None if secure is None else SecuredRound(round_.clients, secure, method, round_.number, round_.broadcast)
         if isinstance(method, Batched) and method.prefers_batching(round_.broadcast):
             shares = [self._workers.server("local", lambda: self._batched(method, round_))]
             if self.progress:

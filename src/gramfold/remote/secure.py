@@ -1,4 +1,4 @@
-"""A round's secure sum at the server: four phases of messages, and one contribution of all sites that were there to the end.
+"""A round's secure sum at the server: five phases of messages, and one contribution of all sites that were there to the end.
 
 A site that fails before it has sent its masked upload is not in the sum; one that fails afterwards is, and its mask is recovered
 from the others' shares. Nobody's upload can be checked, only the sum: where that is not of any samples the run ends, and no site
@@ -16,10 +16,10 @@ from gramfold import uploads
 from gramfold.engines.transport import Contribution, Round
 from gramfold.errors import GramfoldError
 from gramfold.privacy import SecureSum, Server, ranges
-from gramfold.privacy.protocol import Keys, Masked, Revealed, Shares
+from gramfold.privacy.protocol import Confirmed, Keys, Masked, Revealed, Shares
 from gramfold.privacy.ring import FixedPoint
 from gramfold.remote.ledger import Ledger
-from gramfold.remote.messages import BROADCAST, SECURE, Message
+from gramfold.remote.messages import BROADCAST, SECURE, STEP, Message, asked_of
 from gramfold.remote.peers import Peer
 from gramfold.remote.release import check_release
 from gramfold.wire import Packet
@@ -28,8 +28,6 @@ from gramfold.wire.record import Record
 if TYPE_CHECKING:
     from gramfold.remote.transport import Remote
 
-STEP = "step"
-"""The name of the packet that a step takes or gives."""
 Packets = Callable[[Peer], Mapping[str, Packet]]
 
 
@@ -70,7 +68,8 @@ class _Sum:
         self.remote, self.round, self.session = remote, round_, secrets.token_hex(16)
         settings = remote.settings
         needed = max(policy.minimum, settings.release_sites, min(settings.minimum_sites, len(round_.clients)))
-        self.server = Server(self.session, SecureSum(policy.threshold, needed))
+        self.header = remote.header(session=self.session, round=round_.number, threshold=policy.threshold)
+        self.server = Server(self.session, SecureSum(policy.threshold, needed), asked_of(self.header, round_.broadcast))
         self.bytes: dict[str, int] = {}
         self.nodes: dict[str, int] = {}
         """The nodes of the sites that are still there."""
@@ -98,8 +97,11 @@ class _Sum:
         survivors = server.survivors()
         if self.remote.method.rounds == 1:  # before anything is known of the sum
             check_release(self.remote.settings.out, dict.fromkeys(survivors.names, SECURE), self.remote.settings.release_sites)
-        packed = survivors.pack()
-        for _ in self._ask("unmask", Revealed, lambda peer: {STEP: packed}, self._left(survivors.names), self._reveal):
+        packed, confirmed = survivors.pack(), list[str]()
+        for name, _ in self._ask("confirm", Confirmed, lambda peer: {STEP: packed}, self._left(survivors.names), self._confirm):
+            confirmed.append(name)
+        signed = server.confirmations().pack()
+        for _ in self._ask("unmask", Revealed, lambda peer: {STEP: signed}, self._left(confirmed), self._reveal):
             pass
         upload = self._upload(server.total())
         sent = {name: self.bytes[name] for name in survivors.names}
@@ -114,11 +116,9 @@ class _Sum:
         check: Callable[[Any, Mapping[str, Any]], None],
     ) -> Iterator[tuple[str, Any]]:
         """Send a step's message to nodes, and yield the answers in order; whoever's is not one is excluded."""
-        remote, privacy = self.remote, self.remote.settings.privacy
-        assert privacy.secure is not None
-        header = remote.header(step=step, session=self.session, round=self.round.number, threshold=privacy.secure.threshold)
-        asked = remote.peers.ask(SECURE, lambda peer: Message(header, packets(peer)), remote.take_late, nodes)
-        for peer, said, came, received in asked:
+        remote, header = self.remote, {**self.header, STEP: step}
+        answers = remote.peers.ask(SECURE, lambda peer: Message(header, packets(peer)), remote.take_late, nodes)
+        for peer, said, came, received in answers:
             try:
                 if step == "keys" and "abstains" in said:
                     remote.take_abstention(peer, said)
@@ -163,6 +163,9 @@ class _Sum:
             raise GramfoldError(f"its masked upload has shape {words.shape}, not {(plan.words, plan.size)}")
         self.server.add(one)
         self.public = public
+
+    def _confirm(self, one: Confirmed, header: Mapping[str, Any]) -> None:
+        self.server.confirm(one)
 
     def _reveal(self, one: Revealed, header: Mapping[str, Any]) -> None:
         self.server.reveal(one)

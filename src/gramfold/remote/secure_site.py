@@ -20,15 +20,15 @@ from gramfold import wire
 from gramfold.errors import GramfoldError
 from gramfold.methods import ClientData
 from gramfold.privacy import DP, Client, Privacy, SecureSum, masks, ranges
-from gramfold.privacy.protocol import Inbox, Roster, Survivors
+from gramfold.privacy.protocol import Confirmations, Inbox, Roster, Survivors
 from gramfold.remote import diary
+from gramfold.remote.messages import STEP, asked_of
 from gramfold.remote.tasks import task_from_json
 from gramfold.wire import Packet
 
 if TYPE_CHECKING:
     from gramfold.remote.site import Answer, Site
 
-STEP = "step"
 IDENTITY, PUBLIC, KNOWN, UNDER_WAY = "identity.key", "identity.pub", "known-sites.json", "secure"
 STALE_SECONDS = 24 * 3600
 """A sum that was begun so long ago is over; its secrets are removed."""
@@ -41,7 +41,10 @@ def step(site: "Site", header: Mapping[str, Any], packets: Mapping[str, Packet])
     session = header.get("session")
     if not isinstance(session, str) or not _SESSION.fullmatch(session):
         raise GramfoldError("a secure sum without a valid session")
-    steps: dict[str, Callable[..., Answer]] = {"keys": _keys, "share": _share, "mask": _mask, "unmask": _unmask}
+    steps: dict[str, Callable[..., Answer]] = {
+        "keys": _keys, "share": _share, "mask": _mask, "confirm": _confirm, "unmask": _unmask,
+    }  # fmt: skip
+
     if header.get("step") not in steps:
         raise GramfoldError(f"a secure sum has no step {header.get('step')!r}")
     folder = (site.hold() if header["step"] != "mask" else Path(str(site.config.get("state-dir")))) / UNDER_WAY
@@ -95,7 +98,8 @@ def _mask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[
     clients = len(client.roster.clients)
     upload = privacy.noisy(method.local(data, work.broadcast), implied, clients)
     public = upload.public()
-    masked = client.mask(Inbox.unpack(packets[STEP]), ranges.plan(public, implied, clients).encode(upload.vector()))
+    vector = ranges.plan(public, implied, clients).encode(upload.vector())
+    masked = client.mask(Inbox.unpack(packets[STEP]), vector, asked_of(header, work.broadcast))
     _keep(file, client)
     work.remember(header["session"], data.memory)
     packed = masked.pack()
@@ -107,11 +111,18 @@ def _mask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[
     return {"public": public}, {STEP: packed}
 
 
-def _unmask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
+def _confirm(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
     client, survivors = _kept(file), Survivors.unpack(packets[STEP])
     site.policy.check_sum(len(set(survivors.names)))
+    confirmed = client.confirm(survivors, identity(file.parent.parent))
+    _keep(file, client)
+    return {}, {STEP: confirmed.pack()}
+
+
+def _unmask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
+    client, confirmations = _kept(file), Confirmations.unpack(packets[STEP])
     try:
-        revealed = client.unmask(survivors)
+        revealed = client.unmask(confirmations)
     finally:
         file.unlink(missing_ok=True)  # before the answer leaves: no step is taken twice
         wire.sync_folder(file.parent)
