@@ -66,7 +66,7 @@ def run_inprocess(
         method, chosen = method.tune(federation, score)
         tuned = dict(chosen)
     with threads.engine():
-        method = method.settled(federation.task, once=keep_total is True or privacy.dp is not None)
+        method = method.settled(federation.task, keep_total is True or privacy.dp is not None, privacy.secure is not None)
         check_private(method, privacy, federation.task)
         transport = InProcess(method, federation, device, progress, privacy)
         if found is not None:

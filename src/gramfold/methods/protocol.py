@@ -96,9 +96,10 @@ class Method(ABC):
         """The clients that take part in a round."""
         return names
 
-    def settled(self, task: Task, once: bool = False) -> "Method":
+    def settled(self, task: Task, once: bool = False, masked: bool = False) -> "Method":
         """The same method with what follows from the task alone decided. Engines call this before anything else. `once`: if it
-        has the choice, it takes one round, as noise and sums that are kept need it."""
+        has the choice, it takes one round, as noise and sums that are kept need it. `masked`: if it has the choice, it takes so
+        few features that a sum of all samples says little of each."""
         return self
 
     @abstractmethod

@@ -45,6 +45,8 @@ class Client(Record, kind="secure/client"):
     """The shares that it holds, by whose they are: of the seed, and of the mask key."""
     asked: str = ""
     """The digest of what it answered with its masked vector."""
+    least: int = 0
+    """Samples without which it does not unmask."""
     survivors: Survivors | None = None
     """The one list that it has signed."""
 
@@ -85,11 +87,12 @@ class Client(Record, kind="secure/client"):
             sealed[holder] = masks.encrypt(key, b"".join(parts), about, random).hex()
         return Shares(self.name, sealed)
 
-    def mask(self, inbox: Inbox, vector: Words, asked: str) -> Masked:
+    def mask(self, inbox: Inbox, vector: Words, asked: str, least: int = 0) -> Masked:
         """Its vector, masked by its own mask and by those with all neighbours whose shares came. `asked`: the digest of what it
-        answers; with a neighbour who was asked something else its masks do not cancel."""
+        answers; with a neighbour who was asked something else its masks do not cancel. `least`: how many samples must be in the
+        sum."""
         self._take("mask")
-        self.asked = asked
+        self.asked, self.least = asked, least
         roster = self._roster
         if not inbox.sealed.keys() <= set(roster.graph[self.name]):
             raise GramfoldError("shares came from clients that are not this one's neighbours")
@@ -119,6 +122,9 @@ class Client(Record, kind="secure/client"):
             raise GramfoldError("too few clients are left to unmask the sum")
         if not graph.connected(roster.graph, names):
             raise GramfoldError("the clients that are left are not one group: the sum would fall into parts")
+        samples = sum(roster.by_name[name].samples for name in names)
+        if samples < self.least:
+            raise GramfoldError(f"the clients that are left have {samples} of at least {self.least} samples")
         self.survivors = survivors
         return Confirmed(self.name, masks.sign(identity, roster.bound(self.asked, survivors)).hex())
 

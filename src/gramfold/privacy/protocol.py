@@ -22,6 +22,7 @@ from functools import cached_property
 from typing import Any
 
 from gramfold.errors import GramfoldError
+from gramfold.moments.consistent import MOST_SAMPLES
 from gramfold.numerics.arrays import Array
 from gramfold.privacy import graph, masks
 from gramfold.wire import Packet
@@ -114,6 +115,11 @@ class Roster(Record, kind="secure/roster"):
         """How many shares give a client's secret."""
         return graph.needed(len(self.graph[name]) + 1, self.threshold)
 
+    @property
+    def samples(self) -> int:
+        """Of all clients together, as each has signed."""
+        return sum(keys.samples for keys in self.clients)
+
     @cached_property
     def fewest(self) -> int:
         """How many clients must be in the sum, and sign that they are."""
@@ -140,6 +146,8 @@ class Roster(Record, kind="secure/roster"):
         if len({keys.identity for keys in self.clients}) != len(self.clients):
             raise GramfoldError("two clients of this secure sum are the same one")
         for keys in self.clients:
+            if not isinstance(keys.samples, int) or not 0 <= keys.samples <= MOST_SAMPLES:
+                raise GramfoldError(f"{keys.name!r} cannot have {keys.samples!r} samples")
             keys.check(self.session)
             if trusted is not None and trusted.get(keys.name) != keys.identity:
                 known = "is not the one that is known here" if keys.name in trusted else "is not known here"

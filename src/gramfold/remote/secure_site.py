@@ -21,7 +21,7 @@ from gramfold.errors import GramfoldError
 from gramfold.methods import ClientData
 from gramfold.privacy import DP, Client, Privacy, SecureSum, masks, ranges
 from gramfold.privacy.protocol import Confirmations, Inbox, Roster, Survivors
-from gramfold.remote import diary
+from gramfold.remote import diary, sums
 from gramfold.remote.messages import STEP, asked_of
 from gramfold.remote.tasks import task_from_json
 from gramfold.wire import Packet
@@ -57,8 +57,10 @@ def step(site: "Site", header: Mapping[str, Any], packets: Mapping[str, Packet])
 
 def _keys(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
     site.method(header)  # refuse before anything is done
+    sums.check_threshold(site.policy, header.get("threshold"))
     task = task_from_json(header["task"])
-    why = site.policy.abstains(site.client(task).train(), task)
+    train = site.client(task).train()
+    why = site.policy.abstains(train, task)
     if why is not None:
         diary.note(file.parent.parent, method=header["method"], secure=header["session"], abstained=why, bytes=0)
         return {"abstains": why}, {}
@@ -67,7 +69,7 @@ def _keys(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[
             old.unlink(missing_ok=True)
     if file.exists():
         raise GramfoldError("a secure sum of this name is under way")
-    client = Client.begin(site.name, header["session"], identity(file.parent.parent))
+    client = Client.begin(site.name, header["session"], identity(file.parent.parent), train.n)
     _keep(file, client)
     return {}, {STEP: client.keys.pack()}
 
@@ -76,6 +78,7 @@ def _share(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping
     client, roster = _kept(file), Roster.unpack(packets[STEP])
     if roster.threshold != header.get("threshold"):
         raise GramfoldError("the list of clients has another threshold than the run")
+    sums.check_threshold(site.policy, roster.threshold)
     site.policy.check_sum(len(roster.clients))
     known = file.parent.parent / KNOWN
     trusted = _trusted(site, known, roster)
@@ -96,17 +99,22 @@ def _mask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[
     implied, privacy = method.implied(work.broadcast), _privacy(header)
     assert client.roster is not None
     clients = len(client.roster.clients)
-    upload = privacy.noisy(method.local(data, work.broadcast), implied, clients)
+    exact = method.local(data, work.broadcast)
+    # a round of learning takes two thirds of the samples, here a few more or fewer
+    part = min(max(getattr(exact, "n", train.n) / max(train.n, 1), 0.5), 1.0)
+    upload = privacy.noisy(exact, implied, clients)
     public = upload.public()
     vector = ranges.plan(public, implied, clients).encode(upload.vector())
-    masked = client.mask(Inbox.unpack(packets[STEP]), vector, asked_of(header, work.broadcast))
+    features, space = sums.features_of(public), sums.space_of(public, train.digest())
+    least = sums.fewest_samples(site.policy, features, space, part, client.roster, work.state)
+    masked = client.mask(Inbox.unpack(packets[STEP]), vector, asked_of(header, work.broadcast), least)
     _keep(file, client)
     work.remember(header["session"], data.memory)
     packed = masked.pack()
     diary.note(
         work.state, method=method.name, session=work.folder.name, run=work.run, round=header["round"],
-        upload=header["session"], secure=True, sites=clients, dp=header.get("dp"), samples=train.n, bytes=packed.wire_bytes,
-        sha256=packed.digest(),
+        upload=header["session"], secure=True, sites=clients, dp=header.get("dp"), samples=train.n, features=features, space=space,
+        asked=client.asked, bytes=packed.wire_bytes, sha256=packed.digest(),
     )  # fmt: skip
     return {"public": public}, {STEP: packed}
 
