@@ -204,7 +204,8 @@ class InProcess(Transport):
     def _add(self, round_: Round, share: _Share, data: ClientData, upload: Any) -> None:
         """Pass an upload on: to the worker's sum, or masked to the secure one."""
         if self.privacy.dp is not None:
-            upload = self.privacy.noisy(upload, round_.method.implied(round_.broadcast), len(round_.clients))
+            implied = round_.method.implied(round_.broadcast)
+            upload = self.privacy.noisy(upload, implied, len(round_.clients), data.train.weights)
         if self._secured is None:
             share.add(data, upload, round_.keep)
             return

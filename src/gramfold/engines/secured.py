@@ -30,6 +30,8 @@ def check_private(method: Method, privacy: Privacy, task: Task) -> None:
             f"differential privacy is for classes and methods of one round of moments, such as afl, or pace with "
             f"features='bias+linear': {what}"
         )
+    if privacy.dp is not None and method.parameters().get("precision") not in (None, "float64"):
+        raise GramfoldError("noise is calibrated for moments as they are, not for rounded ones; use precision='float64'")
     unset = method.undecided if isinstance(method, Tunable) else ()
     if unset:
         raise GramfoldError(

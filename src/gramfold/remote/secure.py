@@ -36,9 +36,12 @@ class Summed(Ledger):
 
     asked = 0
     """How many sites the sum was begun with."""
+    noise = 0.0
+    """The variance of the noise in it, in units of what one release needs."""
 
     def add(self, contribution: Contribution) -> None:
         assert isinstance(contribution, SecureContribution)
+        self.noise = contribution.noise
         self.total = contribution.upload
         self.counted = dict.fromkeys(contribution.bytes, contribution.session)
         self.contributed = set(self.counted)
@@ -49,6 +52,7 @@ class SecureContribution(Contribution):
     """The sum of several sites' uploads; what each of them sent goes by the name of the session."""
 
     session: str = ""
+    noise: float = 0.0
 
 
 def contribution(remote: "Remote", round_: Round, nodes: Collection[int]) -> Contribution:
@@ -75,6 +79,8 @@ class _Sum:
         """The nodes of the sites that are still there."""
         self.public: Mapping[str, Any] = {}
         self.identities: set[str] = set()
+        self.noise: dict[str, float] = {}
+        """How much of the noise each site says that it has added."""
 
     def run(self, nodes: Collection[int]) -> Contribution:
         server, keys = self.server, list[Keys]()
@@ -105,7 +111,8 @@ class _Sum:
             pass
         upload = self._upload(server.total())
         sent = {name: self.bytes[name] for name in survivors.names}
-        return SecureContribution(upload, sent, session=self.session)
+        noise = sum(self.noise[name] for name in survivors.names)
+        return SecureContribution(upload, sent, session=self.session, noise=noise)
 
     def _ask(
         self,
@@ -161,8 +168,11 @@ class _Sum:
         plan = self._plan(public)
         if words.shape != (plan.words, plan.size):
             raise GramfoldError(f"its masked upload has shape {words.shape}, not {(plan.words, plan.size)}")
+        noise = header.get("noise")
+        if not isinstance(noise, float | int) or not 0 < noise <= 1:
+            raise GramfoldError("it does not say how much of the noise it has added")
         self.server.add(one)
-        self.public = public
+        self.public, self.noise[one.name] = public, float(noise)
 
     def _confirm(self, one: Confirmed, header: Mapping[str, Any]) -> None:
         self.server.confirm(one)

@@ -102,7 +102,8 @@ def _mask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[
     exact = method.local(data, work.broadcast)
     # a round of learning takes two thirds of the samples, here a few more or fewer
     part = min(max(getattr(exact, "n", train.n) / max(train.n, 1), 0.5), 1.0)
-    upload = privacy.noisy(exact, implied, clients)
+    known = clients if site.config.get("trusted-keys") else None  # a server that invents sites would share the noise out to them
+    upload = privacy.noisy(exact, implied, known, train.weights)
     public = upload.public()
     vector = ranges.plan(public, implied, clients).encode(upload.vector())
     features, space = sums.features_of(public), sums.space_of(public, train.digest())
@@ -116,7 +117,7 @@ def _mask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[
         upload=header["session"], secure=True, sites=clients, dp=header.get("dp"), samples=train.n, features=features, space=space,
         asked=client.asked, bytes=packed.wire_bytes, sha256=packed.digest(),
     )  # fmt: skip
-    return {"public": public}, {STEP: packed}
+    return {"public": public, "noise": privacy.share(known)}, {STEP: packed}
 
 
 def _confirm(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":

@@ -205,9 +205,11 @@ class Remote(Transport):
 
     def release(self, total: Any, summed: int) -> Any:
         assert self._round is not None
-        asked = self.ledger.asked if isinstance(self.ledger, secure.Summed) else summed
+        asked, noise = summed, None
+        if isinstance(self.ledger, secure.Summed):
+            asked, noise = self.ledger.asked, self.ledger.noise
         implied = self.method.implied(self._round.broadcast)
-        return self.settings.privacy.release(total, implied, asked, summed)
+        return self.settings.privacy.release(total, implied, asked, summed, noise)
 
     @property
     def statement(self) -> dict[str, Any]:
