@@ -37,7 +37,9 @@ class Privacy:
         if self.dp is None:
             return upload
         if weights is not None:
-            raise GramfoldError("differential privacy is for samples without weights: the noise is that of samples that count once")
+            raise GramfoldError(
+                "differential privacy is for samples without weights: the noise is that of samples that count once"
+            )
         return _noise(self.dp, upload, implied).add(upload, self.share(clients))
 
     def release(self, total: Any, implied: Implied, clients: int, summed: int, variance: float | None = None) -> Any:

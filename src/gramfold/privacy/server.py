@@ -24,8 +24,8 @@ from gramfold.privacy.ring import Words
 
 
 class Server:
-    """One sum. Methods are called in this order, with what came: `take`, `add`, `confirm` and `reveal` for each client, the others
-    once. `asked`: the digest of what clients are asked."""
+    """One sum. Methods are called in this order, with what came: `take`, `add`, `confirm` and `reveal` for each client, the
+    others once. `asked`: the digest of what clients are asked."""
 
     def __init__(self, session: str, policy: SecureSum, asked: str) -> None:
         self.session, self.policy, self.asked = session, policy, asked

@@ -28,8 +28,8 @@ class Message:
 
 
 def asked_of(header: Mapping[str, Any], broadcast: Record) -> str:
-    """The digest of all that a site is asked in a secure sum: everything in the header but the step, and the broadcast. Sites sign
-    it, and the masks of one that was asked anything else do not cancel."""
+    """The digest of all that a site is asked in a secure sum: everything in the header but the step, and the broadcast. Sites
+    sign it, and the masks of one that was asked anything else do not cancel."""
     return asked({key: value for key, value in header.items() if key != STEP}, broadcast.pack())
 
 

@@ -9,7 +9,7 @@
     release-require = "secure,dp"     what a run must have: a secure sum, differential privacy, or both
     release-eps = 8.0                 the largest eps of a run's differential privacy, which it then must have
 
-and of a secure sum, whether or not it is required (`sums`):
+and of a secure sum, whether or not it is required (`secure_terms`):
 
     release-threshold = 0.67          the least share of sites that must stay to its end and sign what it is of; two thirds
     release-features = 0.5            the most features for each sample in it; one where it is not set
@@ -75,7 +75,9 @@ class Policy:
         eps = given.get("eps")
         if eps is not None and (isinstance(eps, bool) or not isinstance(eps, int | float) or not eps > 0):
             raise GramfoldError(f"{PREFIX}eps in this site's configuration must be a number above 0, got {eps!r}")
-        return cls(**least, **shares, methods=methods, maps=maps, require=require | ({"dp"} if eps is not None else set()), eps=eps)
+        return cls(
+            **least, **shares, methods=methods, maps=maps, require=require | ({"dp"} if eps is not None else set()), eps=eps
+        )
 
     def check_run(self, header: Mapping[str, Any]) -> None:
         """Raise unless a message's run is one that this site takes part in."""

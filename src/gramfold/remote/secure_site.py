@@ -21,7 +21,7 @@ from gramfold.errors import GramfoldError
 from gramfold.methods import ClientData
 from gramfold.privacy import DP, Client, Privacy, SecureSum, masks, ranges
 from gramfold.privacy.protocol import Confirmations, Inbox, Roster, Survivors
-from gramfold.remote import diary, sums
+from gramfold.remote import diary, secure_terms
 from gramfold.remote.messages import STEP, asked_of
 from gramfold.remote.tasks import task_from_json
 from gramfold.wire import Packet
@@ -57,7 +57,7 @@ def step(site: "Site", header: Mapping[str, Any], packets: Mapping[str, Packet])
 
 def _keys(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
     site.method(header)  # refuse before anything is done
-    sums.check_threshold(site.policy, header.get("threshold"))
+    secure_terms.check_threshold(site.policy, header.get("threshold"))
     task = task_from_json(header["task"])
     train = site.client(task).train()
     why = site.policy.abstains(train, task)
@@ -78,7 +78,7 @@ def _share(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping
     client, roster = _kept(file), Roster.unpack(packets[STEP])
     if roster.threshold != header.get("threshold"):
         raise GramfoldError("the list of clients has another threshold than the run")
-    sums.check_threshold(site.policy, roster.threshold)
+    secure_terms.check_threshold(site.policy, roster.threshold)
     site.policy.check_sum(len(roster.clients))
     known = file.parent.parent / KNOWN
     trusted = _trusted(site, known, roster)
@@ -106,16 +106,16 @@ def _mask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[
     upload = privacy.noisy(exact, implied, known, train.weights)
     public = upload.public()
     vector = ranges.plan(public, implied, clients).encode(upload.vector())
-    features, space = sums.features_of(public), sums.space_of(public, train.digest())
-    least = sums.fewest_samples(site.policy, features, space, part, client.roster, work.state)
+    features, space = secure_terms.features_of(public), secure_terms.space_of(public, train.digest())
+    least = secure_terms.fewest_samples(site.policy, features, space, part, client.roster, work.state)
     masked = client.mask(Inbox.unpack(packets[STEP]), vector, asked_of(header, work.broadcast), least)
     _keep(file, client)
     work.remember(header["session"], data.memory)
     packed = masked.pack()
     diary.note(
         work.state, method=method.name, session=work.folder.name, run=work.run, round=header["round"],
-        upload=header["session"], secure=True, sites=clients, dp=header.get("dp"), samples=train.n, features=features, space=space,
-        asked=client.asked, bytes=packed.wire_bytes, sha256=packed.digest(),
+        upload=header["session"], secure=True, sites=clients, dp=header.get("dp"), samples=train.n, features=features,
+        space=space, asked=client.asked, bytes=packed.wire_bytes, sha256=packed.digest(),
     )  # fmt: skip
     return {"public": public, "noise": privacy.share(known)}, {STEP: packed}
 

@@ -43,8 +43,8 @@ def fewest_samples(policy: Policy, features: int, space: str, part: float, roste
     needed = _needed(features, policy.features * part)
     if roster.samples < needed:
         raise GramfoldError(
-            f"a sum of {int(part * roster.samples)} samples with {features} features can be taken apart into them, and this site allows "
-            f"{policy.features:g} features for each sample: use fewer features, more sites, or set its `release-features`"
+            f"a sum of {int(part * roster.samples)} samples with {features} features can be taken apart into them, and this site "
+            f"allows {policy.features:g} features for each sample: use fewer features, more sites, or set its `release-features`"
         )
     if policy.features_ever is None:
         return needed
