@@ -43,8 +43,8 @@ class Privacy:
         return _noise(self.dp, upload, implied).add(upload, self.share(clients))
 
     def release(self, total: Any, implied: Implied, clients: int, summed: int, variance: float | None = None) -> Any:
-        """The sum of so many of the clients' uploads, as a method can use it. `variance`: that of the noise in it, in units of the
-        whole; None: each has its share."""
+        """The sum of so many of the clients' uploads, as a method can use it. `variance`: that of the noise in it, in units of
+        the whole; None: each has its share."""
         if self.dp is None:
             if self.secure is not None and isinstance(total, Moments) and total.n < total.dim:
                 warnings.warn(

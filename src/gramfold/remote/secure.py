@@ -18,6 +18,7 @@ from gramfold.errors import GramfoldError
 from gramfold.privacy import SecureSum, Server, ranges
 from gramfold.privacy.protocol import Confirmed, Keys, Masked, Revealed, Shares
 from gramfold.privacy.ring import FixedPoint
+from gramfold.remote.influence import oversized
 from gramfold.remote.ledger import Ledger
 from gramfold.remote.messages import BROADCAST, SECURE, STEP, Message, asked_of
 from gramfold.remote.peers import Peer
@@ -87,6 +88,10 @@ class _Sum:
         for name, one in self._ask("keys", Keys, lambda peer: {}, nodes, self._check_keys):
             keys.append(one)
             self.nodes[name] = self.remote.peers.called(name).node
+        odd = oversized({one.name: one.samples for one in keys}, self.remote.settings.max_share)
+        for name, reason in odd.items():
+            self.remote.peers.refuse(self.remote.peers.called(name), SECURE, GramfoldError(reason))
+        keys = [one for one in keys if one.name not in odd]
         roster = server.roster(keys)
         self.remote.ledger.asked = len(roster.clients)  # type: ignore[attr-defined]
         packed = roster.pack()
@@ -109,7 +114,7 @@ class _Sum:
         signed = server.confirmations().pack()
         for _ in self._ask("unmask", Revealed, lambda peer: {STEP: signed}, self._left(confirmed), self._reveal):
             pass
-        upload = self._upload(server.total())
+        upload = self._upload(server.total(), sum(roster.by_name[name].samples for name in survivors.names))
         sent = {name: self.bytes[name] for name in survivors.names}
         noise = sum(self.noise[name] for name in survivors.names)
         return SecureContribution(upload, sent, session=self.session, noise=noise)
@@ -149,6 +154,7 @@ class _Sum:
 
     def _check_keys(self, one: Keys, header: Mapping[str, Any]) -> None:
         self.server.check(one)
+        self.remote.influence.check(one.name, one.samples)
         if one.identity in self.identities:
             raise GramfoldError("another site has signed with its key; every site needs a `state-dir` of its own")
         self.identities.add(one.identity)
@@ -186,11 +192,14 @@ class _Sum:
         implied = self.round.method.implied(self.round.broadcast)
         return ranges.plan(public, implied, len(self.server.known.clients))
 
-    def _upload(self, total: np.ndarray) -> Any:
+    def _upload(self, total: np.ndarray, samples: int) -> Any:
+        """The sum of uploads of so many samples, as their sites have signed."""
         upload = uploads.from_vector(self._plan(self.public).decode(total), self.public)
         if self.remote.settings.privacy.dp is None:
             try:
                 self.round.method.check(upload, self.round.broadcast)
+                if getattr(upload, "n", 0) > samples:
+                    raise GramfoldError(f"the sum is of {upload.n} samples, and the sites have signed to bring {samples}")
             except GramfoldError as error:
                 raise GramfoldError(f"some site lied, and under a secure sum nobody can tell which: {error}") from None
         return upload
