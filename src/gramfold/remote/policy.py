@@ -8,6 +8,7 @@
     release-times = 10                how many different uploads leave it, ever
     release-require = "secure,dp"     what a run must have: a secure sum, differential privacy, or both
     release-eps = 8.0                 the largest eps of a run's differential privacy, which it then must have
+    release-words = 5                 a word of a table leaves it only if so many training rows have it
 
 and of a secure sum, whether or not it is required (`secure_terms`):
 
@@ -29,6 +30,7 @@ from gramfold.features import parse
 from gramfold.features.registry import MAPS
 from gramfold.federation import Samples, Task
 from gramfold.numerics.arrays import to_numpy
+from gramfold.sources import RELEASE_WORDS
 from gramfold.wire.record import Record
 
 PREFIX = "release-"
@@ -39,7 +41,7 @@ SHARES = ("threshold", "features", "features-ever")
 
 @dataclasses.dataclass(frozen=True)
 class Policy:
-    """What a site requires. The defaults require nothing."""
+    """What a site requires. The defaults require nothing, but that rare words of tables stay."""
 
     sites: int = 1
     samples: int = 0
@@ -52,6 +54,7 @@ class Policy:
     threshold: float = 2 / 3
     features: float = 1.0
     features_ever: float | None = None
+    words: int = RELEASE_WORDS
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> "Policy":
@@ -69,7 +72,7 @@ class Policy:
         methods, maps = frozenset(_listed(given.get("methods", ""))), tuple(_listed(given.get("maps", "")))
         for text in set(maps) - MAPS.keys():
             parse(text)
-        numbers = [name for name in ("sites", "samples", "class-samples", "times") if name in given]
+        numbers = [name for name in ("sites", "samples", "class-samples", "times", "words") if name in given]
         least: dict[str, Any] = {name.replace("-", "_"): _whole(name, given[name]) for name in numbers}
         shares = {name.replace("-", "_"): _share(name, given[name]) for name in SHARES if name in given}
         eps = given.get("eps")
