@@ -114,7 +114,7 @@ class PACE(Analytic):
     def _most_bytes(self) -> int | None:
         return None if self.budget is None else traffic.bytes_of(self.budget)
 
-    def settled(self, task: Task, once: bool = False, bounded: bool = False) -> "PACE":
+    def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> "PACE":
         """With the features and the regime that follow from the task."""
         regime = "sketch" if self.regime is None and self.budget is not None else self.regime
         spec, precision = self.features, self.precision
@@ -122,7 +122,8 @@ class PACE(Analytic):
             learn = False if once and self.learn is None else self.learn
             if once and precision is None:
                 precision = "float64"
-            spec, precision = traffic.default_features(task, learn, self._most_bytes, self.memory, regime, precision, bounded)
+            most = self._most_bytes
+            spec, precision = traffic.default_features(task, learn, most, self.memory, regime, precision, bounded, masked)
         regime = regime or traffic.default_regime(_width(spec, task))
         return replace(self, features=spec, learn=None, budget=None, regime=regime, precision=precision)
 
