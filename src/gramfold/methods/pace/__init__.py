@@ -30,12 +30,14 @@ from gramfold.methods.parts.own_part import Common
 from gramfold.methods.pace.bounds import bounded
 from gramfold.methods.pace.candidates import PARTS, Part
 from gramfold.methods.pace.client import OwnSamples, personalized
+from gramfold.methods.pace.influence import root_of
 from gramfold.methods.pace.priors import Priors
 from gramfold.methods.pace.server import Pooled, pool, pool_without_own_parts, require_regime, shared_head, solved
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
 from gramfold.moments import Moments
 from gramfold.moments.rounding import PRECISIONS
+from gramfold.numerics.arrays import Array
 from gramfold.wire.record import Record
 
 
@@ -82,7 +84,7 @@ class PACE(Analytic):
     paper: ClassVar[str] = "gramfold"
     probabilistic: ClassVar[bool] = True
 
-    features: MapLike | None = None  # type: ignore[assignment]
+    features: MapLike | None = None
     refinement: MapLike = "relu:1024"
     beta: float | None = None
     weights: tuple[float, float] | None = None
@@ -119,7 +121,7 @@ class PACE(Analytic):
     def _most_bytes(self) -> int | None:
         return None if self.budget is None else traffic.bytes_of(self.budget)
 
-    def settled(self, task: Task, once: bool = False) -> "PACE":
+    def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> "PACE":
         """With the features and the regime that follow from the task."""
         regime = "sketch" if self.regime is None and self.budget is not None else self.regime
         spec, precision = self.features, self.precision
@@ -127,12 +129,11 @@ class PACE(Analytic):
             learn = False if once and self.learn is None else self.learn
             if once and precision is None:
                 precision = "float64"
-            spec, precision = traffic.default_features(task, learn, self._most_bytes, self.memory, regime, precision)
+            most = self._most_bytes
+            spec, precision = traffic.default_features(task, learn, most, self.memory, regime, precision, bounded, masked)
         regime = regime or traffic.default_regime(_width(spec, task))
         return replace(self, features=spec, learn=None, budget=None, regime=regime, precision=precision)
 
-    def begin(self, task: Task) -> Any:
-        return super().begin(task) if self.features is not None else self.settled(task).begin(task)
 
     def start(self, space: Space, task: Task) -> Streams:
         return Streams(space, draw_map(self.refinement, task, "refinement"), task.seed)
@@ -174,8 +175,8 @@ class PACE(Analytic):
 
     def solve(self, total: Moments, broadcast: Streams) -> Streams:
         make = pool if broadcast.common is None else pool_without_own_parts
-        caution = learning.caution(broadcast.space.map)
-        pooled = make(total, self.beta, self._regime, broadcast.seed, self._precision, caution)
+        units, caution = broadcast.space.units(), learning.caution(broadcast.space.map)
+        pooled = make(total, self.beta, self._regime, broadcast.seed, units, self._precision, caution)
         return replace(broadcast, pooled=pooled)
 
     def personalize(self, client: ClientData, broadcast: Streams) -> Head:
@@ -192,6 +193,9 @@ class PACE(Analytic):
         head = personalized(samples, self.parts, pooled, judging, self.name)
         head = head if common is None else common.put_back(head, own)
         return head if space.classification else bounded(head, train.targets)
+
+    def root(self, broadcast: Streams, along: Array) -> Array | None:
+        return root_of(solved(broadcast.pooled).leverage, along)
 
     def global_head(self, broadcast: Streams) -> Head:
         return shared_head(broadcast.space, solved(broadcast.pooled), self.name, self.priors)

@@ -102,7 +102,7 @@ class Blend(Part):
             return found
         best = samples.likelihood.of(stay)
         for alpha in self.alphas:
-            move, left = blended(samples.influence, samples.residuals, alpha, samples.folded)
+            move, left = blended(samples.influence, samples.residuals, alpha, samples.copies)
             scores = samples.targets - (left if samples.roots is None else left / samples.roots)
             before = self.before / len(self.alphas)
             tried = Candidate(self.name, scores, stay.added, coordinates={samples.influence: move}, before=before, alpha=alpha)

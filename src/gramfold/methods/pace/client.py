@@ -15,6 +15,7 @@ from gramfold.methods.pace.influence import Influence, influence_of
 from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average, predicted
 from gramfold.methods.pace.priors import Priors
 from gramfold.methods.pace.server import Pooled
+from gramfold.methods.parts.selection import left_out_r2
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, root_weights, scaled
 from gramfold.numerics import arrays
@@ -41,8 +42,8 @@ class OwnSamples:
     """Square roots of the samples' weights (n x 1), where they have any."""
     once: np.ndarray
     """How often each counts (n)."""
-    folded: bool
-    """Whether they are part of the shared solution."""
+    copies: float
+    """How often they are in the sum behind the shared solution; of a late client, not at all."""
     shared: Array
     """Its weights (m x C)."""
     influence: Influence
@@ -71,15 +72,15 @@ class OwnSamples:
         influence = influence_of(scaled(rows, roots), pooled.leverage)
         residuals = targets - rows @ shared
         # a sample is left out with all its weight w: its leverage is w h
-        left = left_out_residuals(residuals, influence.leverages) if client.contributed else residuals
-        scores = targets - left
+        copies = float(client.contributed)
+        scores = targets - left_out_residuals(residuals, copies * influence.leverages)
         likelihood: Likelihood = OfValues(targets, once)
         if space.classification:
             likelihood = _of_classes(
                 space, pooled, arrays.to_numpy(train.targets), once, once if judging is None else once * judging,
-                arrays.to_numpy(scores), arrays.to_numpy(influence.leverages) if client.contributed else None, priors, weights,
+                arrays.to_numpy(scores), arrays.to_numpy(copies * influence.leverages) if copies else None, priors, weights,
             )  # fmt: skip
-        return cls(space, refinement, train.inputs, rows, targets, roots, once, client.contributed, shared, influence,
+        return cls(space, refinement, train.inputs, rows, targets, roots, once, copies, shared, influence,
                    scaled(residuals, roots), scores, likelihood)  # fmt: skip
 
     @cached_property
@@ -208,9 +209,11 @@ def _regressor(
     base: Stream, streams: list[Stream], offset: Array | float,
 ) -> Head:  # fmt: skip
     # all samples choose; those whose labels the features have not seen say how far off it is: who chooses flatters itself
-    error, once = arrays.to_numpy(samples.targets - predicted(mixture)), samples.once
+    targets, told, once = arrays.to_numpy(samples.targets), arrays.to_numpy(predicted(mixture)), samples.once
     if judging is not None and judging.any():
-        error, once = error[judging], once[judging]
+        targets, told, once = targets[judging], told[judging], once[judging]
+    error = targets - told
+    chosen |= left_out_r2(targets, told, once)
     chosen["leave_one_out_rmse"] = math.sqrt(np.average((error**2).sum(1), weights=once))
     spread = np.zeros(error.shape[1]) if pooled.spread is None else arrays.to_numpy(pooled.spread)
     return Head(
