@@ -131,7 +131,6 @@ def test_a_regression_agrees(rng):
         assert on_torch.mean_rmse == pytest.approx(on_numpy.mean_rmse, rel=1e-9)
 
 
-@pytest.mark.parametrize("regime", ["sum", "moments"])
 def test_clients_that_go_their_own_way_agree(regime, rng):
     centres, parts = 1.5 * rng.standard_normal((4, 8)), {}
     for k in range(6):

@@ -90,7 +90,7 @@ def test_who_answers_does_not_matter_to_clients_smaller_than_the_width():
         assert relative(by_moments.heads[name].scores(X), head.scores(X)) < 1e-8
 
 
-@pytest.mark.parametrize("regime", ["sum", "moments", "sketch"])
+@pytest.mark.parametrize("regime", ["sum", "sketch"])
 def test_clients_personalise_the_last_representation(regime, tmp_path):
     federation = gf.Federation.split(*blobs(600), clients=5, partition="dirichlet:0.3", seed=0)
     shared = gf.run(DeepAFL(**SMALL, personal=False), federation)

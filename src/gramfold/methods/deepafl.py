@@ -26,8 +26,9 @@ from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.pace.client import personal_head, without_estimates
 from gramfold.methods.pace.server import Pooled, pool, require_regime, shared_head, solved
+from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData, Method
-from gramfold.methods.spaces import MapLike, Space, counting, draw_map, solve_pooled
+from gramfold.methods.spaces import MapLike, Space, counting, draw_map, plain_term
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
@@ -92,7 +93,7 @@ class DeepAFL(Method):
         return 2 * self.depth + 1
 
     def begin(self, task: Task) -> Deep:
-        base = draw_map(self.features or f"bias+linear+gelu:{_default_width(task.samples)}", task)
+        base = draw_map(self.features or f"bias+{plain_term(task)}+gelu:{_default_width(task.samples)}", task)
         deep = DeepMap.over(base, self.activation)
         return Deep(Space.of(deep, task), draw_map(self.refinement, task, "refinement"), task.seed)
 
@@ -123,9 +124,9 @@ class DeepAFL(Method):
             grown = deep.with_inner(_step(total, deep.next_outer, self.shrinkage))
             return replace(broadcast, space=replace(space, map=grown))
         if deep.layers == self.depth:
-            return replace(broadcast, pooled=pool(total, self.beta, self.regime, broadcast.seed))
-        _, factor = solve_pooled(total, self.beta)
-        return replace(broadcast, space=replace(space, map=deep.with_outer(factor.solve(total.cross))))
+            return replace(broadcast, pooled=pool(total, self.beta, self.regime, broadcast.seed, space.units()))
+        ridge = PooledRidge.of(total, self.beta, space.units())
+        return replace(broadcast, space=replace(space, map=deep.with_outer(ridge.weights)))
 
     def personalize(self, client: ClientData, broadcast: Deep) -> Head:
         if not self.personal:

@@ -74,7 +74,8 @@ class PaceCNN(Method):
 
     def aggregate(self, total: Moments, broadcast: Network) -> Network:
         if network_of(broadcast.space).complete:
-            return replace(broadcast, pooled=pool(total, self.beta, self.regime, broadcast.seed))
+            pooled = pool(total, self.beta, self.regime, broadcast.seed, broadcast.space.units())
+            return replace(broadcast, pooled=pooled)
         space, _ = with_next_layer(broadcast.space, total, broadcast.seed, penalty=None)
         return replace(broadcast, space=space)
 

@@ -132,5 +132,7 @@ def _plain(map: Map, seed: int) -> Map:
     if isinstance(map, MetricMap) and map.columns is not None:
         ends = {key: value for key, value in map.description.items() if key not in ("kind", PLAIN, "blocks")}
         straight = draw(Concat([Bias(), Linear()]), map.inputs, seed, "differences/plain")
-        return MetricMap({PLAIN: straight.description, "blocks": [], **ends}, dict(zip(("centre", "scale"), map.columns, strict=True)))
+        return MetricMap(
+            {PLAIN: straight.description, "blocks": [], **ends}, dict(zip(("centre", "scale"), map.columns, strict=True))
+        )
     return draw(Concat([Bias(), Normalize()]), map.inputs, seed, "differences/plain")

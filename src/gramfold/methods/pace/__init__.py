@@ -27,12 +27,10 @@ from gramfold.methods import differences
 from gramfold.methods.analytic import Analytic
 from gramfold.methods.differences import Differing, Found, Groups
 from gramfold.methods.differences.groups import is_groups
-from gramfold.methods.parts import learning, traffic
-from gramfold.methods.parts.learning import Learning, Plan, comparable_as, unseen
-from gramfold.methods.parts.own_part import Common
 from gramfold.methods.pace.bounds import bounded
 from gramfold.methods.pace.candidates import PARTS, OwnPart, Part
 from gramfold.methods.pace.client import OwnSamples, personalized
+from gramfold.methods.pace.influence import root_of
 from gramfold.methods.pace.personal_kernel import PersonalKernel
 from gramfold.methods.pace.priors import Priors
 from gramfold.methods.pace.server import (
@@ -45,10 +43,14 @@ from gramfold.methods.pace.server import (
     shared_head,
     solved,
 )
+from gramfold.methods.parts import learning, traffic
+from gramfold.methods.parts.learning import Learning, Plan, comparable_as, unseen
+from gramfold.methods.parts.own_part import Common
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
 from gramfold.moments import Implied, Moments
 from gramfold.moments.rounding import PRECISIONS
+from gramfold.numerics.arrays import Array
 from gramfold.uploads import GroupedMoments
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
@@ -118,7 +120,7 @@ class PACE(Analytic):
     paper: ClassVar[str] = "gramfold"
     probabilistic: ClassVar[bool] = True
 
-    features: MapLike | None = None  # type: ignore[assignment]
+    features: MapLike | None = None
     refinement: MapLike = "relu:1024"
     beta: float | None = None
     weights: tuple[float, float] | None = None
@@ -143,7 +145,9 @@ class PACE(Analytic):
         if self.precision not in (None, *PRECISIONS):
             raise GramfoldError(f"numbers travel in one of {', '.join(PRECISIONS)}, not {self.precision!r}")
         if self.groups not in (None, True, False) and not is_groups(self.groups):
-            raise GramfoldError("groups is True, False, None, or the group of each client by name, such as {'berlin': 'scanner A'}")
+            raise GramfoldError(
+                "groups is True, False, None, or the group of each client by name, such as {'berlin': 'scanner A'}"
+            )
         if self.personal not in (None, True, False):
             raise GramfoldError(f"personal is True, False or None (where it pays), not {self.personal!r}")
         require_regime(self._regime, self.name)
@@ -161,7 +165,7 @@ class PACE(Analytic):
     def _most_bytes(self) -> int | None:
         return None if self.budget is None else traffic.bytes_of(self.budget)
 
-    def settled(self, task: Task, once: bool = False) -> "PACE":
+    def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> "PACE":
         """With the features and the regime that follow from the task."""
         regime = "sketch" if self.regime is None and self.budget is not None else self.regime
         spec, precision = self.features, self.precision
@@ -169,7 +173,8 @@ class PACE(Analytic):
             learn = False if once and self.learn is None else self.learn
             if once and precision is None:
                 precision = "float64"
-            spec, precision = traffic.default_features(task, learn, self._most_bytes, self.memory, regime, precision)
+            most = self._most_bytes
+            spec, precision = traffic.default_features(task, learn, most, self.memory, regime, precision, bounded, masked)
         regime = regime or traffic.default_regime(_width(spec, task))
         groups, personal = self.groups, self.personal
         if once:  # what is asked of clients before the moments would be further rounds
@@ -278,17 +283,17 @@ class PACE(Analytic):
 
     def solve(self, total: Moments | GroupedMoments, broadcast: Streams) -> Streams:
         make = pool if broadcast.common is None else pool_without_own_parts
-        caution = learning.caution(broadcast.space.map)
+        units, caution = broadcast.space.units(), learning.caution(broadcast.space.map)
         everybody = total if isinstance(total, Moments) else total.total()
-        pooled = make(everybody, self.beta, self._regime, broadcast.seed, self._precision, caution)
+        pooled = make(everybody, self.beta, self._regime, broadcast.seed, units, self._precision, caution)
         if isinstance(total, Moments):
             return replace(broadcast, pooled=pooled)
         beta = pooled.chosen["beta"]
 
         def of_group(moments: Moments) -> Pooled:
-            return make(moments, beta, self._regime, broadcast.seed, self._precision, caution)
+            return make(moments, beta, self._regime, broadcast.seed, units, self._precision, caution)
 
-        groups = pool_groups(total, pooled, _groups_of(broadcast).count, of_group)
+        groups = pool_groups(total, pooled, _groups_of(broadcast).count, units, of_group)
         return replace(broadcast, pooled=pooled, groups=groups)
 
     def personalize(self, client: ClientData, broadcast: Streams) -> Head:
@@ -303,7 +308,16 @@ class PACE(Analytic):
             client = replace(client, train=common.without(train, own))
         rows = space.map(train.inputs)
         samples = OwnSamples.of(
-            client, space, broadcast.refinement, pooled, rows, judging, self.priors, self.weights, copies, found.personal or (),
+            client,
+            space,
+            broadcast.refinement,
+            pooled,
+            rows,
+            judging,
+            self.priors,
+            self.weights,
+            copies,
+            found.personal or (),
             apart,
         )
         head = personalized(samples, self.parts, pooled, judging, self.name)
@@ -311,6 +325,9 @@ class PACE(Analytic):
             head = replace(head, chosen={**head.chosen, "group": group})
         head = head if common is None else common.put_back(head, own)
         return head if space.classification else bounded(head, train.targets)
+
+    def root(self, broadcast: Streams, along: Array) -> Array | None:
+        return root_of(solved(broadcast.pooled).leverage, along)
 
     def global_head(self, broadcast: Streams) -> Head:
         return shared_head(broadcast.space, solved(broadcast.pooled), self.name, self.priors)

@@ -116,7 +116,7 @@ class Blend(Part):
             return found
         best = samples.likelihood.of(stay)
         for alpha in self.alphas:
-            move, left = blended(samples.influence, samples.residuals, alpha, samples.folded)
+            move, left = blended(samples.influence, samples.residuals, alpha, samples.copies)
             scores = samples.targets - (left if samples.roots is None else left / samples.roots)
             before = self.before / len(self.alphas)
             tried = Candidate(self.name, scores, stay.added, coordinates={samples.influence: move}, before=before, alpha=alpha)
@@ -135,6 +135,8 @@ class Residual(Part):
     of_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (0.3, 0.003))
     """How much of logits to believe, and penalty. A client with two of ten classes is all but certain of most samples, and what is
     left is noise of the few others; at a part of their face value all samples have a say, and at less of a penalty."""
+    of_two_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (1.0, 3.0), (1.0, 30.0))
+    """Of two classes none is ruled out beforehand."""
     of_values: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 1e4)
     """Penalties; with the last an offset is all there is."""
     before: float = 1.0
@@ -142,11 +144,13 @@ class Residual(Part):
     def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:
         if not samples.fits:
             return []
-        trials = self.of_classes if samples.likelihood.classification else tuple((1.0, gamma) for gamma in self.of_values)
-        before, found = self.before / len(trials), []
+        trials = self.of_two_classes if samples.targets.shape[1] == 2 else self.of_classes
+        if not samples.likelihood.classification:
+            trials = tuple((1.0, gamma) for gamma in self.of_values)
+        before, ridge, found = self.before / len(trials), samples.on_refinement, []
         for trust, gamma in trials:
-            fit, numbers = samples.fitted(samples.likelihood.unexplained(stay, trust), gamma)
-            found.append(Candidate(self.name, stay.scores, stay.added + fit, 1.0, {samples.ridge: numbers}, before))
+            fit, numbers = samples.fitted(ridge, samples.likelihood.unexplained(stay, trust), gamma)
+            found.append(Candidate(self.name, stay.scores, stay.added + fit, 1.0, {ridge: numbers}, before))
         return found
 
 
@@ -155,6 +159,7 @@ class Own(Part):
     """A model of the client's own: a ridge on its own centred columns, of which nothing is shared but the map."""
 
     name: ClassVar[str] = "own"
+    on: str = "on_features"
     of_classes: tuple[float, ...] = (0.3,)
     of_values: tuple[float, ...] = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)
     before: float = 0.1
@@ -163,9 +168,9 @@ class Own(Part):
         if not samples.fits:
             return []
         gammas = self.of_classes if samples.likelihood.classification else self.of_values
-        before, found = self.before / len(gammas), []
+        before, ridge, found = self.before / len(gammas), getattr(samples, self.on), []
         for gamma in gammas:
-            found.append(samples.alone(self.name, samples.ridge, gamma, before))
+            found.append(samples.alone(self.name, ridge, gamma, before))
         return found
 
 

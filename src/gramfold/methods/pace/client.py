@@ -15,6 +15,7 @@ from gramfold.methods.pace.influence import Influence, influence_of
 from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average, predicted
 from gramfold.methods.pace.priors import Priors
 from gramfold.methods.pace.server import Pooled
+from gramfold.methods.parts.selection import left_out_r2
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, root_weights, scaled
 from gramfold.numerics import arrays
@@ -41,8 +42,9 @@ class OwnSamples:
     """Square roots of the samples' weights (n x 1), where they have any."""
     once: np.ndarray
     """How often each counts (n)."""
-    folded: float
-    """How many times they are part of the shared solution: once, more often in that of their group, or not at all."""
+    copies: float
+    """How often they are in the sum behind the shared solution: once, more often in that of their group; of a late client, not at
+    all."""
     shared: Array
     """Its weights (m x C)."""
     influence: Influence
@@ -78,37 +80,41 @@ class OwnSamples:
         targets, roots, shared = space.targets(train, rows), root_weights(train, rows), full(pooled.weights)
         once = np.ones(train.n) if train.weights is None else arrays.to_numpy(train.weights)
         influence = influence_of(scaled(rows, roots), pooled.leverage)
-        residuals, folded = targets - rows @ shared, copies * client.contributed
-        # a sample is left out with all its weight w and all its copies: its leverage is so many times h
-        leverages = folded * influence.leverages
-        left = left_out_residuals(residuals, leverages) if folded else residuals
-        scores = targets - left
+        residuals = targets - rows @ shared
+        # a sample is left out with all its weight w, and all its copies: its leverage is so many times h
+        copies = copies * client.contributed
+        scores = targets - left_out_residuals(residuals, copies * influence.leverages)
         likelihood: Likelihood = OfValues(targets, once)
         if space.classification:
             likelihood = _of_classes(
                 space, pooled, arrays.to_numpy(train.targets), once, once if judging is None else once * judging,
-                arrays.to_numpy(scores), arrays.to_numpy(leverages) if folded else None, priors, weights, copies,
+                arrays.to_numpy(scores), arrays.to_numpy(copies * influence.leverages) if copies else None, priors, weights, copies,
             )  # fmt: skip
-        return cls(space, refinement, train.inputs, rows, targets, roots, once, folded, shared, influence,
+        return cls(space, refinement, train.inputs, rows, targets, roots, once, copies, shared, influence,
                    scaled(residuals, roots), scores, likelihood, personal, apart)  # fmt: skip
 
     @cached_property
-    def ridge(self) -> OwnRidge:
-        """The client's own ridge, for every penalty and whatever it is to explain."""
-        same = self.refinement.fingerprint == self.space.map.fingerprint
-        return OwnRidge(self.refinement, self.rows if same else self.refinement(self.inputs), self.roots)
+    def on_features(self) -> OwnRidge:
+        """The client's own ridge on the shared features, for every penalty and whatever it is to explain."""
+        return OwnRidge(self.space.map, self.rows, self.roots)
+
+    @cached_property
+    def on_refinement(self) -> OwnRidge:
+        """The same on those of the refinement's map."""
+        if self.refinement.fingerprint == self.space.map.fingerprint:
+            return self.on_features
+        return OwnRidge(self.refinement, self.refinement(self.inputs), self.roots)
 
     @property
     def fits(self) -> bool:
         """Whether there are samples enough to fit anything."""
         return len(self.targets) > 2
 
-    def fitted(self, targets: Array, gamma: float) -> tuple[Array, Array]:
-        """What a ridge of the client's own tells each sample by the others (n x C), and its coordinates in `ridge`; both in what
-        they add to a prediction."""
-        fit, numbers = self.ridge.fit(arrays.like(targets, self.rows), gamma)
+    def fitted(self, ridge: OwnRidge, targets: Array, gamma: float) -> tuple[Array, Array]:
+        """What a ridge of the client's own tells each sample by the others (n x C), and its coordinates; both in what they add to a
+        prediction."""
+        fit, numbers = ridge.fit(arrays.like(targets, self.rows), gamma)
         return self.likelihood.step * fit, self.likelihood.step * numbers
-
 
     def alone(self, name: str, ridge: OwnRidge, penalty: float, before: float) -> Candidate:
         """The candidate that shares nothing but a map: a ridge of the targets as they are, whatever was taken out of them."""
@@ -224,9 +230,11 @@ def _regressor(
     base: Stream, streams: list[Stream], offset: Array | float,
 ) -> Head:  # fmt: skip
     # all samples choose; those whose labels the features have not seen say how far off it is: who chooses flatters itself
-    error, once = arrays.to_numpy(samples.targets - predicted(mixture)), samples.once
+    targets, told, once = arrays.to_numpy(samples.targets), arrays.to_numpy(predicted(mixture)), samples.once
     if judging is not None and judging.any():
-        error, once = error[judging], once[judging]
+        targets, told, once = targets[judging], told[judging], once[judging]
+    error = targets - told
+    chosen |= left_out_r2(targets, told, once)
     chosen["leave_one_out_rmse"] = math.sqrt(np.average((error**2).sum(1), weights=once))
     spread = np.zeros(error.shape[1]) if pooled.spread is None else arrays.to_numpy(pooled.spread)
     return Head(

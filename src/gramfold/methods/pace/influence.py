@@ -4,11 +4,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.dual import ridge_with_leverages
 from gramfold.solve.leave_one_out import LIMIT, left_out_residuals
-from gramfold.solve.ridge import Factor
+from gramfold.solve.ridge import Factor, LeastNorm
 from gramfold.wire.compact import full
 from gramfold.wire.record import Record
 
@@ -18,6 +17,14 @@ class Sketch(Record, kind="pace/sketch"):
     """L'^-1 times random signs: leverages, approximately, for far fewer bytes than L."""
 
     matrix: Array
+
+
+def root_of(source: "Factor | Sketch", along: Array) -> Array | None:
+    """T'^-1 along the columns of `along`, for the whole of A's factor T; of a sketch as many columns as there are of these."""
+    if isinstance(source, Sketch):
+        matrix, columns = full(source.matrix), along.shape[1]
+        return matrix[:, :columns] * (matrix.shape[1] / columns) ** 0.5 if matrix.shape[1] > columns else None
+    return None if isinstance(source, LeastNorm) else source.solve_transposed(along)
 
 
 class Influence(ABC):
@@ -86,11 +93,11 @@ def influence_of(rows: Array, source: Factor | Sketch) -> Influence:
     return OfSketch(source, rows) if isinstance(source, Sketch) else OfFactor(source, rows)
 
 
-def blended(influence: Influence, residuals: Array, alpha: float, folded: bool) -> tuple[Array, Array]:
+def blended(influence: Influence, residuals: Array, alpha: float, copies: float) -> tuple[Array, Array]:
     """FedHiP's blend: the move of the shared solution, and each sample's residual when it is left out, exactly.
 
-    `folded`: whether the samples are in A already, each once; left out it takes its 1 + alpha copies along (see `Blend`).
+    `copies`: how often the samples are in A already; left out a sample takes these and its alpha more along (see `Blend`).
     """
     move, left, leverage = influence.weighed_up(residuals, alpha)
-    own = (leverage * (1.0 + folded / alpha)).clip(max=1.0 - LIMIT)
+    own = (leverage * (1.0 + copies / alpha)).clip(max=1.0 - LIMIT)
     return move, left_out_residuals(left, own)

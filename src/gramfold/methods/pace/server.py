@@ -11,7 +11,8 @@ from gramfold.errors import GramfoldError
 from gramfold.heads import Errors, Head
 from gramfold.methods.pace.influence import Sketch
 from gramfold.methods.pace.priors import Priors
-from gramfold.methods.spaces import Space, solve_pooled
+from gramfold.methods.pooled import PooledRidge
+from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
 from gramfold.moments.rounding import of_targets
 from gramfold.numerics import arrays, seeds
@@ -19,8 +20,8 @@ from gramfold.numerics.arrays import Array
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.evidence import Evidence, terms
 from gramfold.solve.group_weight import Sums, group_weight
-from gramfold.solve.leave_one_out import mean_leverage
 from gramfold.solve.ridge import Factor
+from gramfold.solve.units import PLAIN, Units
 from gramfold.uploads import GroupedMoments
 from gramfold.wire.compact import Compact, full
 from gramfold.wire.record import Record
@@ -68,45 +69,50 @@ def require_regime(regime: str, method: str) -> None:
 
 
 def pool(
-    total: Moments, beta: float | None, regime: str, seed: int, precision: str = "float64", caution: float = 1.0
+    total: Moments,
+    beta: float | None,
+    regime: str,
+    seed: int,
+    units: Units = PLAIN,
+    precision: str = "float64",
+    caution: float = 1.0,
 ) -> Pooled:
-    """From the sum of all moments. `caution`: with which the penalty is chosen; `precision`: of the weights and the sketch that
-    clients are sent."""
-    beta, factor = solve_pooled(total, beta, caution)
-    digits, weights = of_targets(precision), factor.solve(total.cross)
-    leverage = mean_leverage(factor, beta, total.weight)
-    chosen = {"beta": beta, **({"rounding": total.rounding} if total.rounding else {})}
-    source: Factor | Sketch = factor
+    """From the sum of all moments. `units`, `caution`: in, and with, which the penalty is chosen; `precision`: of the weights and the
+    sketch that clients are sent."""
+    ridge, digits = PooledRidge.of(total, beta, units, caution), of_targets(precision)
+    source: Factor | Sketch = ridge.factor
     if regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
-        signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH))
-        source = Sketch(Compact.of(factor.solve_transposed(arrays.like(signs / math.sqrt(SKETCH), weights)), digits))
-    pooled = Pooled(Compact.of(weights, digits), source, None, None, chosen)
+        signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH)) / math.sqrt(SKETCH)
+        source = Sketch(Compact.of(ridge.factor.solve_transposed(arrays.like(signs, ridge.weights)), digits))
+    chosen = {"beta": ridge.beta, **({"rounding": total.rounding} if total.rounding else {})}
+    pooled = Pooled(Compact.of(ridge.weights, digits), source, None, None, chosen)
     if total.labels is None:
-        return replace(pooled, spread=_spread(total, weights, beta, leverage))
-    found = Discriminant.from_moments(weights, total.cross, beta, total.counts, leverage, digits == "float16")
-    return replace(
-        pooled, counts=total.counts, discriminant=found if digits == "float64" else found.narrowed("float32")
+        return replace(pooled, spread=_spread(ridge))
+    found = Discriminant.from_moments(
+        ridge.weights, total.cross, ridge.penalty, total.counts, ridge.leverage, digits == "float16"
     )
+    return replace(pooled, counts=total.counts, discriminant=found if precision == "float64" else found.narrowed("float32"))
 
 
 def pool_without_own_parts(
-    total: Moments, beta: float | None, regime: str, seed: int, precision: str, caution: float
+    total: Moments, beta: float | None, regime: str, seed: int, units: Units, precision: str, caution: float
 ) -> Pooled:
     """The same, where targets less the clients' own parts come first, and then the targets as they are."""
     less, whole = total.halves()
-    pooled = pool(less, beta, regime, seed, precision, caution)
-    beta, factor = solve_pooled(whole, beta, caution)
-    weights = factor.solve(whole.cross)
-    spread = _spread(whole, weights, beta, mean_leverage(factor, beta, whole.weight))
-    return replace(pooled, newcomers=Compact.of(weights, of_targets(precision)), spread=spread)
+    ridge = PooledRidge.of(whole, beta, units, caution)
+    newcomers = Compact.of(ridge.weights, of_targets(precision))
+    return replace(pool(less, beta, regime, seed, units, precision, caution), newcomers=newcomers, spread=_spread(ridge))
 
 
-def pool_groups(total: GroupedMoments, pooled: Pooled, count: int, make: Callable[[Moments], Pooled]) -> list[GroupPooled]:
+def pool_groups(
+    total: GroupedMoments, pooled: Pooled, count: int, units: Units, make: Callable[[Moments], Pooled]
+) -> list[GroupPooled]:
     """For every group the ridge in which its samples count for more, as far as that makes them, left out, likelier. `make`: the
     ridge of a sum, at the penalty of `pooled`."""
     everybody, found = total.total(), []
     doubled = pooled.newcomers is not None
-    penalty, whole = pooled.chosen["beta"], everybody.halves()[0] if doubled else everybody
+    whole = everybody.halves()[0] if doubled else everybody
+    penalty = PooledRidge.of(whole, pooled.chosen["beta"], units).penalty
     for group in range(count):
         part = total.of_group(group)
         own = part.halves()[0] if doubled else part
@@ -131,9 +137,10 @@ def shared_head(space: Space, pooled: Pooled, method: str, priors: Priors = Prio
     return replace(space.head(full(pooled.weights), method), evidence=evidence, offset=shares, probabilistic=True)
 
 
-def _spread(total: Moments, weights: Array, beta: float, leverage: float) -> np.ndarray:
-    """The root mean square of the left-out residuals, for each output, every leverage taken at its mean: with (S + b I) W = M the
-    squares of the plain ones sum to Y'Y - W'M - b W'W."""
-    explained = (weights * (total.cross + beta * weights)).sum(0)
+def _spread(ridge: PooledRidge) -> np.ndarray:
+    """The root mean square of the left-out residuals, for each output, every leverage taken at its mean: with (S + P) W = M the
+    squares of the plain ones sum to Y'Y - W'M - W'P W."""
+    total, weights, leverage = ridge.total, ridge.weights, ridge.leverage
+    explained = (weights * (total.cross + ridge.penalty * weights)).sum(0)
     plain = np.sqrt(np.maximum(arrays.to_numpy(total.squares - explained), 0.0) / max(total.weight, 1))
     return np.asarray(plain / max(1.0 - leverage, 1e-3))
