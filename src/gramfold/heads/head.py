@@ -25,7 +25,7 @@ from gramfold.numerics.arrays import Array
 from gramfold.origin import TABLE, KnownRows, Origin
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.evidence import KINDS as TERMS
-from gramfold.solve.evidence import Cosine, Evidence, Gaussian, LogOdds, Logistic, Term
+from gramfold.solve.evidence import Cosine, Evidence, Gaussian, Logistic, LogOdds, Term
 from gramfold.sources import encoded, is_raw_table, places_of
 from gramfold.wire import Packet
 

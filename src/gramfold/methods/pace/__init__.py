@@ -23,10 +23,11 @@ from gramfold.errors import GramfoldError
 from gramfold.features import Map, MetricMap
 from gramfold.federation import Task
 from gramfold.heads import Head
+from gramfold.methods import learning
 from gramfold.methods.analytic import Analytic
-from gramfold.methods.parts import learning, traffic
-from gramfold.methods.parts.learning import Plan, comparable_as, unseen
-from gramfold.methods.parts.own_part import Common
+from gramfold.methods.learning import Plan, comparable_as, unseen
+from gramfold.methods.learning.own_parts import Common
+from gramfold.methods.pace import sizes
 from gramfold.methods.pace.bounds import bounded
 from gramfold.methods.pace.candidates import PARTS, Part
 from gramfold.methods.pace.client import OwnSamples, personalized
@@ -40,13 +41,18 @@ from gramfold.moments.rounding import PRECISIONS
 from gramfold.numerics.arrays import Array
 from gramfold.wire.record import Record
 
+RESIDUALS, EMBEDDED = "relu:1024", 100
+"""The map that residuals are fitted on, and up to how many inputs: wider ones are embeddings, on which it brings nothing beyond the
+shared features, and costs half of a client's time (`benchmarks/ablation.py`)."""
+
 
 @dataclass(frozen=True)
 class Streams(Record, kind="pace/streams"):
     """The maps of the shared and of the refinement stream; `pooled` once there is a sum to solve."""
 
     space: Space
-    refinement: Map
+    refinement: Map | None
+    """Whose features residuals are fitted on; None: the shared ones."""
     seed: int
     pooled: Pooled | None = None
     common: Common | None = None
@@ -85,7 +91,7 @@ class PACE(Analytic):
     probabilistic: ClassVar[bool] = True
 
     features: MapLike | None = None
-    refinement: MapLike = "relu:1024"
+    refinement: MapLike | None = None
     beta: float | None = None
     weights: tuple[float, float] | None = None
     regime: str | None = None
@@ -119,7 +125,7 @@ class PACE(Analytic):
 
     @property
     def _most_bytes(self) -> int | None:
-        return None if self.budget is None else traffic.bytes_of(self.budget)
+        return None if self.budget is None else sizes.bytes_of(self.budget)
 
     def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> "PACE":
         """With the features and the regime that follow from the task."""
@@ -130,13 +136,13 @@ class PACE(Analytic):
             if once and precision is None:
                 precision = "float64"
             most = self._most_bytes
-            spec, precision = traffic.default_features(task, learn, most, self.memory, regime, precision, bounded, masked)
-        regime = regime or traffic.default_regime(_width(spec, task))
+            spec, precision = sizes.default_features(task, learn, most, self.memory, regime, precision, bounded, masked)
+        regime = regime or sizes.default_regime(_width(spec, task))
         return replace(self, features=spec, learn=None, budget=None, regime=regime, precision=precision)
 
-
     def start(self, space: Space, task: Task) -> Streams:
-        return Streams(space, draw_map(self.refinement, task, "refinement"), task.seed)
+        spec = RESIDUALS if self.refinement is None and task.inputs <= EMBEDDED else self.refinement
+        return Streams(space, None if spec is None else draw_map(spec, task, "refinement"), task.seed)
 
     def learned(self, start: Streams, map: Map, common: Common | None = None) -> Streams:
         if isinstance(map, MetricMap) and self._precision != "float64":
@@ -144,7 +150,8 @@ class PACE(Analytic):
         space = replace(start.space, map=map)
         if common is not None and space.outputs is not None:
             space = replace(space, outputs=2 * space.outputs)
-        return replace(start, space=space, refinement=comparable_as(map, start.refinement), common=common)
+        refinement = None if start.refinement is None else comparable_as(map, start.refinement)
+        return replace(start, space=space, refinement=refinement, common=common)
 
     def again(self, task: Task, broadcast: Streams) -> Streams:
         begun: Any = super().again(task, broadcast)
@@ -187,9 +194,7 @@ class PACE(Analytic):
             own, judging = learning.own_part(common, train), ~learning.seen(train)
             client = replace(client, train=common.without(train, own))
         rows = space.map(train.inputs)
-        samples = OwnSamples.of(
-            client, space, broadcast.refinement, pooled, rows, judging, self.priors, self.weights
-        )
+        samples = OwnSamples.of(client, space, broadcast.refinement, pooled, rows, judging, self.priors, self.weights)
         head = personalized(samples, self.parts, pooled, judging, self.name)
         head = head if common is None else common.put_back(head, own)
         return head if space.classification else bounded(head, train.targets)

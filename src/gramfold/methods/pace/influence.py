@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.dual import ridge_with_leverages
 from gramfold.solve.leave_one_out import LIMIT, left_out_residuals

@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.class_prior import ClassPrior
 from gramfold.solve.discriminant import Place
-from gramfold.solve.evidence import Term, weighed
+from gramfold.solve.evidence import Term
 from gramfold.solve.softmax import most_likely
 
 LEAST = 1e-3
@@ -58,9 +58,7 @@ def average(candidates: Sequence[Candidate], likelihood: Likelihood) -> tuple[Ca
     shares[shares < LEAST * shares.sum()] = 0.0
     shares /= shares.sum()
     names = dict.fromkeys(candidate.name for candidate in candidates)
-    by_name = {
-        name: float(sum(w for w, each in zip(shares, candidates, strict=True) if each.name == name)) for name in names
-    }
+    by_name = {name: float(sum(w for w, each in zip(shares, candidates, strict=True) if each.name == name)) for name in names}
     return mean_of(candidates, [float(share) for share in shares]), by_name
 
 
