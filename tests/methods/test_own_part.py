@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from gramfold.methods.parts.influence import OfSketch, Sketch
+from gramfold.methods.parts.pace_regressor import Regression
 
 import gramfold as gf
 from gramfold.methods import ClientData
-from gramfold.methods.parts import own_part
-from gramfold.methods.parts.influence import OfSketch, Sketch
-from gramfold.methods.parts.pace_regressor import Regression
+from gramfold.methods.learning import own_parts as own_part
 
 
 def sites(rng, slopes=0.0, n=1800, count=6):

@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
 import gramfold as gf
-from gramfold.methods.pace import PACE
 from gramfold.features import draw
 from gramfold.features import parse as read_map
+from gramfold.methods.pace import PACE
 from gramfold.methods.pace.priors import Priors
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.evidence import Logistic, bend

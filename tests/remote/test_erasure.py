@@ -1,7 +1,6 @@
 """Whoever is forgotten is gone: out of the sum, the files and later runs, with a receipt."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest

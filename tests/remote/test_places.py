@@ -1,13 +1,12 @@
 """What one server's run does to a site leaves its place in another's sum alone."""
 
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import gramfold as gf
-from flower_cases import PACE, Sites, write_site
+from flower_cases import Sites, write_site
 from gramfold.federation import Client, Samples
 from gramfold.remote.places import SUMS, UPLOADS, needed
 

@@ -82,7 +82,7 @@ class PaceCNN(Method):
     def personalize(self, client: ClientData, broadcast: Network) -> Head:
         space = broadcast.space
         rows = space.map(client.train.inputs)
-        head = personal_head(client, space, space.map, solved(broadcast.pooled), rows, self.weights, self.name)
+        head = personal_head(client, space, None, solved(broadcast.pooled), rows, self.weights, self.name)
         return without_estimates(head) if client.contributed and network_of(space).labels_seen else head
 
     def global_head(self, broadcast: Network) -> Head:

@@ -70,7 +70,9 @@ class Discriminant(Record, kind="discriminant"):
         """Where scores (n x C) lie among the classes: what every kind of evidence is made of."""
         mean, axes, centroids = (arrays.float64(arrays.like(part, scores)) for part in (self.mean, self.axes, self.centroids))
         whitened = (scores - mean) @ axes
-        return Place(scores, mean, whitened, centroids, whitened @ centroids.T, (centroids**2).sum(1), (whitened**2).sum(1)[:, None])
+        return Place(
+            scores, mean, whitened, centroids, whitened @ centroids.T, (centroids**2).sum(1), (whitened**2).sum(1)[:, None]
+        )
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import shutil
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np

@@ -12,7 +12,8 @@ from gramfold.methods.differences import groups, personal
 from gramfold.methods.differences.found import Found
 from gramfold.methods.differences.groups import Groups, Summary
 from gramfold.methods.differences.personal import MOST_COLUMNS, Personal
-from gramfold.methods.parts.learning import TOOK_PART, seen
+from gramfold.methods.learning import seen
+from gramfold.methods.learning.client import TOOK_PART
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting
 from gramfold.uploads import NamedSums

@@ -23,10 +23,13 @@ from gramfold.errors import GramfoldError
 from gramfold.features import Map, MetricMap
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods import differences
+from gramfold.methods import differences, learning
 from gramfold.methods.analytic import Analytic
 from gramfold.methods.differences import Differing, Found, Groups
 from gramfold.methods.differences.groups import is_groups
+from gramfold.methods.learning import Learning, Plan, comparable_as, unseen
+from gramfold.methods.learning.own_parts import Common
+from gramfold.methods.pace import sizes
 from gramfold.methods.pace.bounds import bounded
 from gramfold.methods.pace.candidates import PARTS, OwnPart, Part
 from gramfold.methods.pace.client import OwnSamples, personalized
@@ -43,9 +46,6 @@ from gramfold.methods.pace.server import (
     shared_head,
     solved,
 )
-from gramfold.methods.parts import learning, traffic
-from gramfold.methods.parts.learning import Learning, Plan, comparable_as, unseen
-from gramfold.methods.parts.own_part import Common
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
 from gramfold.moments import Implied, Moments
@@ -55,13 +55,18 @@ from gramfold.uploads import GroupedMoments
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
+RESIDUALS, EMBEDDED = "relu:1024", 100
+"""The map that residuals are fitted on, and up to how many inputs: wider ones are embeddings, on which it brings nothing beyond the
+shared features, and costs half of a client's time (`benchmarks/ablation.py`)."""
+
 
 @dataclass(frozen=True)
 class Streams(Record, kind="pace/streams"):
     """The maps of the shared and of the refinement stream; `pooled` once there is a sum to solve."""
 
     space: Space
-    refinement: Map
+    refinement: Map | None
+    """Whose features residuals are fitted on; None: the shared ones."""
     seed: int
     pooled: Pooled | None = None
     common: Common | None = None
@@ -121,7 +126,7 @@ class PACE(Analytic):
     probabilistic: ClassVar[bool] = True
 
     features: MapLike | None = None
-    refinement: MapLike = "relu:1024"
+    refinement: MapLike | None = None
     beta: float | None = None
     weights: tuple[float, float] | None = None
     regime: str | None = None
@@ -163,7 +168,7 @@ class PACE(Analytic):
 
     @property
     def _most_bytes(self) -> int | None:
-        return None if self.budget is None else traffic.bytes_of(self.budget)
+        return None if self.budget is None else sizes.bytes_of(self.budget)
 
     def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> "PACE":
         """With the features and the regime that follow from the task."""
@@ -174,8 +179,8 @@ class PACE(Analytic):
             if once and precision is None:
                 precision = "float64"
             most = self._most_bytes
-            spec, precision = traffic.default_features(task, learn, most, self.memory, regime, precision, bounded, masked)
-        regime = regime or traffic.default_regime(_width(spec, task))
+            spec, precision = sizes.default_features(task, learn, most, self.memory, regime, precision, bounded, masked)
+        regime = regime or sizes.default_regime(_width(spec, task))
         groups, personal = self.groups, self.personal
         if once:  # what is asked of clients before the moments would be further rounds
             groups, personal = False if groups is None else groups, False if personal is None else personal
@@ -208,7 +213,8 @@ class PACE(Analytic):
         return begun if isinstance(begun, Differing) else replace(start, found=begun)
 
     def start(self, space: Space, task: Task) -> Streams:
-        return Streams(space, draw_map(self.refinement, task, "refinement"), task.seed)
+        spec = RESIDUALS if self.refinement is None and task.inputs <= EMBEDDED else self.refinement
+        return Streams(space, None if spec is None else draw_map(spec, task, "refinement"), task.seed)
 
     def learned(self, start: Streams, map: Map, common: Common | None = None) -> Streams:
         if isinstance(map, MetricMap) and self._precision != "float64":
@@ -216,7 +222,8 @@ class PACE(Analytic):
         space = replace(start.space, map=map)
         if common is not None and space.outputs is not None:
             space = replace(space, outputs=2 * space.outputs)
-        return replace(start, space=space, refinement=comparable_as(map, start.refinement), common=common)
+        refinement = None if start.refinement is None else comparable_as(map, start.refinement)
+        return replace(start, space=space, refinement=refinement, common=common)
 
     def again(self, task: Task, broadcast: Streams) -> Streams:
         begun: Any = self.learned(self._started(task), broadcast.space.map, broadcast.common)
@@ -308,18 +315,9 @@ class PACE(Analytic):
             client = replace(client, train=common.without(train, own))
         rows = space.map(train.inputs)
         samples = OwnSamples.of(
-            client,
-            space,
-            broadcast.refinement,
-            pooled,
-            rows,
-            judging,
-            self.priors,
-            self.weights,
-            copies,
-            found.personal or (),
+            client, space, broadcast.refinement, pooled, rows, judging, self.priors, self.weights, copies, found.personal or (),
             apart,
-        )
+        )  # fmt: skip
         head = personalized(samples, self.parts, pooled, judging, self.name)
         if group is not None:
             head = replace(head, chosen={**head.chosen, "group": group})

@@ -106,7 +106,7 @@ class Blend(Part):
     """The shared solution with the client's samples weighted up (FedHiP), where the server sent what it takes."""
 
     name: ClassVar[str] = "blend"
-    alphas: tuple[float, ...] = (3.0, 30.0, 300.0, 3000.0)
+    alphas: tuple[float, ...] = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
     before: float = 0.1
 
     def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:

@@ -33,7 +33,7 @@ class OwnSamples:
     """What a client knows of its samples, once for all candidates."""
 
     space: Space
-    refinement: Map
+    refinement: Map | None
     inputs: Array
     rows: Array
     """Features (n x m), and one-hot classes or values (n x C)."""
@@ -63,7 +63,7 @@ class OwnSamples:
         cls,
         client: ClientData,
         space: Space,
-        refinement: Map,
+        refinement: Map | None,
         pooled: Pooled,
         rows: Array,
         judging: np.ndarray | None,
@@ -101,7 +101,7 @@ class OwnSamples:
     @cached_property
     def on_refinement(self) -> OwnRidge:
         """The same on those of the refinement's map."""
-        if self.refinement.fingerprint == self.space.map.fingerprint:
+        if self.refinement is None or self.refinement.fingerprint == self.space.map.fingerprint:
             return self.on_features
         return OwnRidge(self.refinement, self.refinement(self.inputs), self.roots)
 
@@ -170,7 +170,13 @@ def personalized(samples: OwnSamples, parts: Sequence[Part], pooled: Pooled, jud
 
 
 def personal_head(
-    client: ClientData, space: Space, refinement: Map, pooled: Pooled, rows: Array, weights: Sequence[float] | None, method: str
+    client: ClientData,
+    space: Space,
+    refinement: Map | None,
+    pooled: Pooled,
+    rows: Array,
+    weights: Sequence[float] | None,
+    method: str,
 ) -> Head:
     """PACE's head on any features, for methods that make their own."""
     samples = OwnSamples.of(client, space, refinement, pooled, rows, None, Priors(), weights)
