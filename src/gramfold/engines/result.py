@@ -57,6 +57,20 @@ class Result(Figures):
     def classes(self) -> int:
         return len(self.run.task.labels or (None,))
 
+    @property
+    def groups(self) -> dict[str, int | str]:
+        """The group of each client that is in one, where the method found or was given any: a number, or the name it was given."""
+        names = self.chosen.get("group_names")
+        found = {name: client.chosen["group"] for name, client in self.clients.items() if "group" in client.chosen}
+        return {name: group if names is None else names[group] for name, group in found.items()}
+
+    @property
+    def gained_by_joining(self) -> dict[str, float]:
+        """By how much every client's left-out samples are likelier than in a model of its own alone, in nats a sample; known
+        before any test."""
+        known = "gained_by_joining"
+        return {name: client.chosen[known] for name, client in self.clients.items() if known in client.chosen}
+
     def join(self, X: Array, y: Array, name: str = "newcomer", device: str = "cpu") -> Head:
         """A head for a client that joins after the last round, from the final broadcast and its own samples."""
         train = Samples(*(arrays.to_device(part, device) for part in self.run.task.admit(name, X, y)))

@@ -83,6 +83,10 @@ class Method(ABC):
         """Whether that sum is one over samples, so that some of a client's can come and go without the rest."""
         return True
 
+    def learned_before(self, broadcast: Any) -> bool:
+        """Whether something was learned of samples in rounds before that sum, and stays when they are taken out of it."""
+        return self.rounds > 1
+
     def is_last(self, round_number: int, broadcast: Any) -> bool:
         """Whether the round that a broadcast begins is the last."""
         return round_number >= self.rounds - 1

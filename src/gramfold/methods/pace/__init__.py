@@ -182,6 +182,10 @@ class PACE(Analytic):
             spec, precision = sizes.default_features(task, learn, most, self.memory, regime, precision, bounded, masked)
         regime = regime or sizes.default_regime(_width(spec, task))
         groups, personal = self.groups, self.personal
+        if bounded and (groups not in (None, False) or personal):
+            raise GramfoldError(
+                "how clients differ is learned from sums without noise: with differential privacy leave out groups and personal"
+            )
         if once:  # what is asked of clients before the moments would be further rounds
             groups, personal = False if groups is None else groups, False if personal is None else personal
         return replace(
@@ -228,6 +232,11 @@ class PACE(Analytic):
     def again(self, task: Task, broadcast: Streams) -> Streams:
         begun: Any = self.learned(self._started(task), broadcast.space.map, broadcast.common)
         return replace(begun, found=broadcast.found)
+
+    def learned_before(self, broadcast: Streams) -> bool:
+        found = broadcast.found or Found()
+        grouped = found.groups is not None and found.groups.named is None
+        return self._plan is not None or grouped or found.personal is not None
 
     def by_sample(self, broadcast: Streams) -> bool:
         groups = _groups_of(broadcast)  # a client's is found from all of its samples

@@ -10,7 +10,7 @@ import numpy as np
 
 from gramfold.features import Map
 from gramfold.heads import Errors, Head, Stream
-from gramfold.methods.pace.candidates import PARTS, Basis, Candidate, OwnPart, OwnRidge, Part
+from gramfold.methods.pace.candidates import PARTS, Basis, Candidate, Own, OwnPart, OwnRidge, Part
 from gramfold.methods.pace.influence import Influence, influence_of
 from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average, predicted
 from gramfold.methods.pace.priors import Priors
@@ -161,12 +161,23 @@ def personalized(samples: OwnSamples, parts: Sequence[Part], pooled: Pooled, jud
     stay = Candidate("stay", samples.scores, samples.scores * 0.0)
     if isinstance(likelihood, OfClasses):
         likelihood.weigh(stay)
-    mixture, shares = average([stay, *(each for part in parts for each in part.candidates(samples, stay))], likelihood)
-    chosen = {**pooled.chosen, **shares, "alpha": mixture.alpha}
+    candidates = [stay, *(each for part in parts for each in part.candidates(samples, stay))]
+    mixture, shares = average(candidates, likelihood)
+    chosen = {**pooled.chosen, **shares, "alpha": mixture.alpha, **gained(candidates, mixture, likelihood)}
     base, streams, offset = solution(samples, mixture)
     if isinstance(likelihood, OfClasses):
         return _classifier(samples, likelihood, mixture, pooled, method, chosen, base, streams, offset)
     return _regressor(samples, mixture, pooled, judging, method, chosen, base, streams, offset)
+
+
+def gained(candidates: Sequence[Candidate], mixture: Candidate, likelihood: Likelihood) -> dict[str, float]:
+    """What the client gained by joining: by how much its left-out samples are likelier than in a model of its own alone, in nats a
+    sample. Nothing where it has too few for one."""
+    own, judges = [each for each in candidates if each.name == Own.name], float(likelihood.judges.sum())
+    if not own or not judges > 0:
+        return {}
+    alone, _ = average(own, likelihood)
+    return {"gained_by_joining": (likelihood.of(mixture) - likelihood.of(alone)) / judges}
 
 
 def personal_head(
