@@ -67,7 +67,7 @@ def test_groups_are_the_domains_and_everybody_is_the_better_for_them():
     assert len({(name.split("/")[0], group) for name, group in groups.items()}) == DOMAINS
     assert found.mean_accuracy > without.mean_accuracy + 0.03
     assert without.rounds == 1
-    assert found.rounds == 3
+    assert found.rounds == 3  # two small ones before the moments
     assert not without.groups
 
 
@@ -149,7 +149,8 @@ def test_a_secure_sum_finds_the_same(federation):
     plain, secure = run(method, federation), run(method, federation, secure=gf.SecureSum())
     assert secure.groups == plain.groups
     assert secure.chosen.get("personal_columns") == plain.chosen.get("personal_columns")
-    np.testing.assert_allclose(predictions(secure, federation), predictions(plain, federation), atol=1e-4)
+    # whole numbers of 2^-30 and the like, of which a metric is made, of which features are made, of which a head is made
+    np.testing.assert_allclose(predictions(secure, federation), predictions(plain, federation), atol=2e-3)
 
 
 def test_forgetting_a_client_takes_its_moments_out_of_its_group():
@@ -219,9 +220,9 @@ def test_a_personal_head_is_a_program(tmp_path):
 
 
 def test_differential_privacy_is_refused_in_words():
-    method = gf.PACE(features=FEATURES, groups=True)
-    with pytest.raises(GramfoldError, match="leave out groups"):
-        run(method, classes(), dp=gf.DP(eps=8.0))
+    for groups in (True, {client.name: client.name[0] for client in classes()}):
+        with pytest.raises(GramfoldError, match="leave out groups|one round of moments"):
+            run(gf.PACE(features=FEATURES, groups=groups), classes(), dp=gf.DP(eps=8.0))
     result = run(PLAIN, classes(), dp=gf.DP(eps=8.0))
     assert result.rounds == 1
     assert not result.groups

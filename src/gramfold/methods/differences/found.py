@@ -11,7 +11,6 @@ from gramfold import features
 from gramfold.features import Bias, Block, Fourier, Linear, Map, Metric, MetricMap
 from gramfold.methods.differences.groups import Groups
 from gramfold.numerics.arrays import Array
-from gramfold.solve.personal_metric import importance
 from gramfold.wire.record import Record
 
 WIDTHS = (0.1, 0.3, 1.0, 3.0)
@@ -61,11 +60,6 @@ def _metric(root: np.ndarray) -> Metric:
     rest = (values - base).clip(0.0)
     kept = rest > 1e-9 * max(float(values[-1]), 1e-300)
     return Metric(vectors[:, kept] * rest[kept] ** 0.5, np.array([base]))
-
-
-def matters(root: np.ndarray, within: np.ndarray) -> np.ndarray:
-    """How much each column does, in all one."""
-    return importance(root, within)
 
 
 def _ranked(shares: Array) -> Mapping[str, float]:

@@ -7,16 +7,18 @@ import numpy as np
 from gramfold.errors import GramfoldError
 from gramfold.features import MetricMap
 from gramfold.federation import Samples
-from gramfold.methods.differences.found import Found, matters, personal_maps
+from gramfold.methods.differences.found import Found, personal_maps
 from gramfold.moments.consistent import MOST_SAMPLES
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.solve.personal_metric import next_root, say, unit_spread
+from gramfold.solve.personal_metric import importance, next_root, say, unit_spread
 from gramfold.uploads import NamedSums
 from gramfold.wire.record import Record
 
 MOST_COLUMNS = 256
 """Inputs up to which it is learned: it takes so many squared numbers, and many columns are pixels."""
+SETTLED = 0.15
+"""Of how much columns matter: a pass that moves less of it is the last."""
 CLEARLY = 0.02
 """By so many nats a sample left-out samples must be likelier in the metric of the first pass than without any."""
 
@@ -28,6 +30,10 @@ class Personal(Record, kind="differences/personal"):
 
     root: Array
     before: float | None = None
+    first: float | None = None
+    """The same for the first pass, in which no column is preferred."""
+    settled: bool = False
+    """Whether another pass would change little."""
 
     @classmethod
     def begin(cls, inputs: int) -> "Personal":
@@ -44,24 +50,24 @@ class Personal(Record, kind="differences/personal"):
 
     def after(self, total: NamedSums) -> "Personal | None":
         """The next pass; None where there is nothing to go on."""
-        products, within, loss, n = _read(total)
+        products, within, loss, n = read(total)
         if not n > 0 or not np.trace(products) > 0:
             return None
         if self.before is not None and not loss / n < self.before - CLEARLY:
             return None
-        return Personal(next_root(products, within, n), loss / n)
+        root, told = next_root(products, within, n), loss / n
+        moved = 0.5 * np.abs(importance(root, within) - importance(arrays.to_numpy(self.root), within)).sum()
+        return Personal(root, told, told if self.first is None else self.first, self.before is not None and moved < SETTLED)
 
-    def found(self, total: NamedSums, map: MetricMap, seed: int) -> Found:
-        """After the last pass."""
-        following = self.after(total)
-        if following is None or self.before is None or following.before is None:
-            return Found()
-        _, within, _, n = _read(total)
+    def found(self, within: np.ndarray, n: float, map: MetricMap, seed: int) -> Found:
+        """What its metric comes to."""
         columns = map.columns
         assert columns is not None
-        root = arrays.to_numpy(following.root)
+        assert self.first is not None
+        assert self.before is not None
+        root = arrays.to_numpy(self.root)
         maps = personal_maps(unit_spread(root @ root, within, n), columns, seed)
-        return Found(None, maps, matters(root, within), self.before - following.before)
+        return Found(None, maps, importance(root, within), self.first - self.before)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -71,12 +77,12 @@ class Personal(Record, kind="differences/personal"):
 
 def check_said(upload: NamedSums) -> None:
     """Raise unless these can be a client's: none has more of a say than it has samples."""
-    products, within, _, n = _read(upload)
+    products, within, _, n = read(upload)
     diagonal = np.diagonal(products)
     if not 0 <= n <= MOST_SAMPLES or diagonal.min() < 0 or diagonal.sum() > n * (1 + 1e-6) or np.diagonal(within).min() < 0:
         raise GramfoldError("what it says of the personal metric is nothing that samples can say")
 
 
-def _read(total: NamedSums) -> tuple[np.ndarray, np.ndarray, float, float]:
+def read(total: NamedSums) -> tuple[np.ndarray, np.ndarray, float, float]:
     loss, n = (float(each) for each in arrays.to_numpy(total["sizes"]))
     return arrays.to_numpy(total["products"]), arrays.to_numpy(total["within"]), loss, n

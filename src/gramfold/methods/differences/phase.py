@@ -20,7 +20,8 @@ from gramfold.uploads import NamedSums
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
-ROUNDS = 2
+ROUNDS = 4
+"""At most: two for groups, and passes of the personal metric as long as these move it."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,12 @@ class Differing(Record, kind="differences"):
     plain: Map | None = None
     """To [1, x], x being comparable between clients."""
     summary: Summary | None = None
-    given: Groups | None = None
-    last: bool = False
+    found: Groups | None = None
+    """Groups, once they are; or those that were given."""
+    metric: Found | None = None
+    """The personal metric, once it is learned."""
+    rounds: int = 0
+    """Those that are behind."""
 
     @classmethod
     def begin(cls, plan: Plan, space: Space, seed: int, start: Record) -> "Differing | Found":
@@ -86,19 +91,26 @@ class Differing(Record, kind="differences"):
 
     def step(self, total: NamedSums) -> "Differing | Found":
         """What is asked next, or what was found."""
-        if not self.last:
-            summary = self.summary
-            if self.grouping and self.plain is not None:
-                summary = Summary.of(self.plain, total, self.space.classification, self.seed)
-            following = None if self.personal is None else self.personal.after(total)
-            if summary is None and following is None:
-                return Found(self.given)
-            return replace(self, summary=summary, personal=following, last=True)
+        after = replace(self, summary=None, grouping=False, rounds=self.rounds + 1)
+        if self.summary is not None:
+            after = replace(after, found=self.summary.groups(total))
+        elif self.grouping and self.plain is not None:
+            summary = Summary.of(self.plain, total, self.space.classification, self.seed)
+            after = replace(after, summary=summary, grouping=True)
         found = Found()
         if self.personal is not None:
             assert isinstance(self.space.map, MetricMap)
-            found = self.personal.found(total, self.space.map, self.seed)
-        return replace(found, groups=self.given if self.summary is None else self.summary.groups(total))
+            following = self.personal.after(total)
+            if following is not None and not following.settled and after.rounds < ROUNDS:
+                return replace(after, personal=following)
+            best = following or (self.personal if self.personal.first is not None else None)
+            if best is not None:
+                _, within, _, n = personal.read(total)
+                found = best.found(within, n, self.space.map, self.seed)
+            after = replace(after, personal=None, metric=found)
+        if after.summary is not None:
+            return after
+        return replace(after.metric or Found(), groups=after.found)
 
     # --- what comes from elsewhere ---
 

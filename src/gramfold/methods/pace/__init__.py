@@ -186,8 +186,8 @@ class PACE(Analytic):
             raise GramfoldError(
                 "how clients differ is learned from sums without noise: with differential privacy leave out groups and personal"
             )
-        if once:  # what is asked of clients before the moments would be further rounds
-            groups, personal = False if groups is None else groups, False if personal is None else personal
+        # what is asked of clients before the moments would be further rounds
+        groups, personal = not once if groups is None else groups, not once if personal is None else personal
         return replace(
             self, features=spec, learn=None, budget=None, regime=regime, precision=precision, groups=groups, personal=personal
         )
@@ -195,7 +195,7 @@ class PACE(Analytic):
     @property
     def _differences(self) -> differences.Plan:
         given = None if isinstance(self.groups, bool | None) else Groups.given(self.groups)
-        return differences.Plan(self.groups in (None, True), self.personal is not False, given)
+        return differences.Plan(self.groups is True, self.personal is True, given)
 
     @property
     def rounds(self) -> int:
