@@ -72,7 +72,6 @@ def test_a_network_of_convolutions_is_solved_under_a_secure_sum():
     ("method", "why"),
     [
         (gf.FedHiP(at="server"), "from its own upload"),
-        (gf.FedHiP(at="server"), "from its own upload"),
         (gf.FedAvg(rounds=2), "would tune lr"),
     ],
 )

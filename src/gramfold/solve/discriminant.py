@@ -77,8 +77,8 @@ class Discriminant(Record, kind="discriminant"):
 
 @dataclass(frozen=True)
 class Place:
-    """Scores (n x C) in the whitened space: their places (n x q), the classes' centroids, products of both (n x C), and the squared
-    lengths of centroids (C, or n x C where each sample is left out of them) and of places (n x 1)."""
+    """Scores (n x C) in the whitened space: their places (n x q), the classes' centroids, products of both (n x C), and the
+    squared lengths of centroids (C, or n x C where each sample is left out of them) and of places (n x 1)."""
 
     scores: Array
     mean: Array

@@ -32,7 +32,7 @@ from gramfold.methods.pace.bounds import bounded
 from gramfold.methods.pace.candidates import PARTS, Part
 from gramfold.methods.pace.client import OwnSamples, personalized
 from gramfold.methods.pace.influence import root_of
-from gramfold.methods.pace.priors import Priors
+from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import Pooled, pool, pool_without_own_parts, require_regime, shared_head, solved
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
@@ -42,8 +42,8 @@ from gramfold.numerics.arrays import Array
 from gramfold.wire.record import Record
 
 RESIDUALS, EMBEDDED = "relu:1024", 100
-"""The map that residuals are fitted on, and up to how many inputs: wider ones are embeddings, on which it brings nothing beyond the
-shared features, and costs half of a client's time (`benchmarks/ablation.py`)."""
+"""The map that residuals are fitted on, and up to how many inputs: wider ones are embeddings, on which it brings nothing beyond
+the shared features, and costs half of a client's time (`benchmarks/ablation.py`)."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class PACE(Analytic):
     precision: str | None = None
     own_parts: bool = True
     parts: tuple[Part, ...] = PARTS
-    priors: Priors = Priors()
+    priors: Priors = PRIORS
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -13,7 +13,7 @@ from gramfold.heads import Errors, Head, Stream
 from gramfold.methods.pace.candidates import PARTS, Candidate, OwnRidge, Part
 from gramfold.methods.pace.influence import Influence, influence_of
 from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average, predicted
-from gramfold.methods.pace.priors import Priors
+from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import Pooled
 from gramfold.methods.parts.selection import left_out_r2
 from gramfold.methods.protocol import ClientData
@@ -101,8 +101,8 @@ class OwnSamples:
         return len(self.targets) > 2
 
     def fitted(self, ridge: OwnRidge, targets: Array, gamma: float) -> tuple[Array, Array]:
-        """What a ridge of the client's own tells each sample by the others (n x C), and its coordinates; both in what they add to a
-        prediction."""
+        """What a ridge of the client's own tells each sample by the others (n x C), and its coordinates; both in what they add to
+        a prediction."""
         fit, numbers = ridge.fit(arrays.like(targets, self.rows), gamma)
         return self.likelihood.step * fit, self.likelihood.step * numbers
 
@@ -158,7 +158,7 @@ def personal_head(
     method: str,
 ) -> Head:
     """PACE's head on any features, for methods that make their own."""
-    samples = OwnSamples.of(client, space, refinement, pooled, rows, None, Priors(), weights)
+    samples = OwnSamples.of(client, space, refinement, pooled, rows, None, PRIORS, weights)
     return personalized(samples, PARTS, pooled, None, method)
 
 

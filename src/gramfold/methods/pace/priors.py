@@ -56,3 +56,6 @@ class Priors:
         likelihood = 1.0 / (classes - 1)
         spread = np.array([cosine / 2, max(likelihood / 2, 0.3)])
         return np.array([(1.0 - likelihood) * cosine, likelihood]), self.evidence_samples / spread**2
+
+
+PRIORS = Priors()
