@@ -3,7 +3,7 @@
     python -m benchmarks.ablation parts [--cifar FILE.npz] [--shift FILE.npz] [--tables FOLDER] [--seeds 3]
     python -m benchmarks.ablation features|precision --cifar FILE.npz [--size 4096] [--device cuda]
 
-One part is taken away, or one prior changed, at a time: a value, `replace(method, parts=..., priors=...)`. `parts` runs on the cells
+One part is taken away, or one prior changed, at a time: a value, `replace(method, parts=..., priors=...)`. `parts` runs on cells
 of `benchmarks.frozen`, where every change has the same shared solution; `features` and `precision` on 100 clients, Dirichlet 0.1,
 0.5 and 1.0, one seed. Writes benchmarks/results/ablation_PART.json; `python -m benchmarks.tables` makes docs/ablation.md of all.
 """
@@ -20,7 +20,7 @@ import numpy as np
 import gramfold as gf
 from benchmarks.frozen import Cell, bundled, embedded, federated, sited
 from benchmarks.pace import personalised
-from benchmarks.timing import RESULTS, write
+from benchmarks.timing import RESULTS, keep
 from gramfold.federation import load_npz
 from gramfold.methods import ClientData
 from gramfold.methods.pace.candidates import PARTS, Own, Part
@@ -131,7 +131,7 @@ def main() -> None:
         kept.append(row)
         print(json.dumps(row), flush=True)
     RESULTS.mkdir(exist_ok=True)
-    write(f"ablation_{given.group}", kept)
+    keep(f"ablation_{given.group}", kept)
 
 
 if __name__ == "__main__":
