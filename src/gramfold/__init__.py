@@ -47,6 +47,7 @@ from gramfold.version import __version__
 
 if TYPE_CHECKING:
     from gramfold.backbones import open_backbone
+    from gramfold.backbones.series import series, windows
     from gramfold.estimators import PersonalizedClassifier, PersonalizedRegressor
     from gramfold.export import write_onnx, write_sklearn, write_torch
     from gramfold.extraction import load_data
@@ -60,7 +61,7 @@ __all__ = [
     "Head", "HeartPFL", "IllConditionedWarning", "InputError", "LearnedFeaturesWarning", "Local", "LocalClasses", "LocalSGD",
     "Moments", "PFedACnnL", "PFedMe", "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning",
     "Result", "SecureSum", "SharedHeadWarning", "TableTransformer", "__version__", "compare", "load_data", "load_head",
-    "load_result", "open_backbone", "run", "write_onnx", "write_sklearn", "write_torch",
+    "load_result", "open_backbone", "run", "series", "windows", "write_onnx", "write_sklearn", "write_torch",
 ]  # fmt: skip
 
 _LATER = {
@@ -70,6 +71,8 @@ _LATER = {
     "TableTransformer": "gramfold.table_transformer",
     "load_data": "gramfold.extraction",
     "open_backbone": "gramfold.backbones",
+    "series": "gramfold.backbones.series",
+    "windows": "gramfold.backbones.series",
     "write_onnx": "gramfold.export",
     "write_sklearn": "gramfold.export",
     "write_torch": "gramfold.export",

@@ -30,7 +30,7 @@ def open_backbone(name: str, pooling: str | None = None, device: str = "cpu") ->
 
         found = re.fullmatch(r"(\d+):(\d+)x(\d+)", rest)
         if found is None:
-            raise GramfoldError(f"cannot read backbone {name!r}; write rocket:FEATURES:STEPSxCHANNELS, such as rocket:2048:500x3")
+            raise GramfoldError(f"cannot read backbone {name!r}; write rocket:FEATURES:STEPSxCHANNELS, such as rocket:512:500x3")
         return SeriesBackbone(int(found[1]), int(found[2]), int(found[3]))
     if kind == "python" and rest:
         from gramfold.backbones.function import load_function

@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.backbones.base import SERIES, Backbone, finished, fingerprint
+from gramfold.backbones.base import SERIES, Backbone, fingerprint, finished
 from gramfold.errors import GramfoldError
 from gramfold.numerics import seeds
-from gramfold.origin import known_rows
+from gramfold.origin import KnownRows, known_rows
 
 LENGTH, GROUP = 9, 8
 """Steps of a kernel; kernels of a group."""
-FEATURES = 2048
+FEATURES = 512
 LEAST_STEPS = 4
 BYTES = 2**20
 """Of a block's answers to one group of kernels: what stays in a core's cache."""
@@ -149,6 +149,8 @@ def statistics(values: np.ndarray, level: np.ndarray, spread: np.ndarray) -> np.
 
 def as_series(values: Any, whose: str = "the series") -> list[np.ndarray]:
     """A list of series, each steps x channels: of an array n x T or n x T x channels, or of arrays of their own lengths."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
     if hasattr(values, "ndim") and values.ndim not in (2, 3):
         raise GramfoldError(f"{whose}: expected series (n x steps or n x steps x channels), got shape {tuple(values.shape)}")
     found = [np.asarray(one, dtype=np.float32) for one in values]
@@ -157,13 +159,22 @@ def as_series(values: Any, whose: str = "the series") -> list[np.ndarray]:
         raise GramfoldError(f"{whose}: no series")
     for i, one in enumerate(found):
         if one.ndim != 2 or one.shape[1] != found[0].shape[1]:
-            raise GramfoldError(f"{whose}: series {i} has shape {one.shape}, the first {found[0].shape}; give all as many channels")
+            raise GramfoldError(
+                f"{whose}: series {i} has shape {one.shape}, the first {found[0].shape}; give all as many channels"
+            )
         if not np.isfinite(one).any():
             raise GramfoldError(f"{whose}: series {i} has no number; leave it out")
     return found
 
 
-def series(values: Any, features: str = f"rocket:{FEATURES}", steps: int | None = None) -> np.ndarray:
+def is_series(values: Any) -> bool:
+    """Whether these are series, and not rows of numbers: an array of three dimensions, or a list of arrays of two."""
+    if isinstance(values, list | tuple):
+        return bool(values) and all(np.ndim(one) == 2 for one in values)
+    return getattr(values, "ndim", 0) == 3
+
+
+def series(values: Any, features: str = f"rocket:{FEATURES}", steps: int | None = None) -> KnownRows:
     """Series as rows of numbers that know what made them: for `Federation.split`, `from_clients`, and everything that takes rows.
 
     `values` is n x steps or n x steps x channels, NaN where nothing was measured, or a list of arrays of their own lengths.
@@ -182,7 +193,7 @@ def series(values: Any, features: str = f"rocket:{FEATURES}", steps: int | None 
     return rows_of(SeriesBackbone(int(number), longest, listed[0].shape[1]), listed)
 
 
-def rows_of(backbone: Backbone, listed: Sequence[np.ndarray]) -> np.ndarray:
+def rows_of(backbone: Backbone, listed: Sequence[np.ndarray]) -> KnownRows:
     """The features of many series, computed on all cores, as rows that know what made them."""
     order = sorted(range(len(listed)), key=lambda i: len(listed[i]))  # series of like length together: little is padded
     batches = [order[i : i + backbone.batch] for i in range(0, len(order), backbone.batch)]
@@ -191,13 +202,11 @@ def rows_of(backbone: Backbone, listed: Sequence[np.ndarray]) -> np.ndarray:
     found = np.empty((len(listed), parts[0].shape[1]), np.float32)
     for rows, part in zip(batches, parts, strict=True):
         found[rows] = part
-    rows: np.ndarray = known_rows(found, backbone.origin)
+    rows: KnownRows = known_rows(found, backbone.origin)
     return rows
 
 
-def windows(
-    recording: Any, length: int, step: int | None = None, labels: Any = None
-) -> tuple[np.ndarray, np.ndarray | None]:
+def windows(recording: Any, length: int, step: int | None = None, labels: Any = None) -> tuple[np.ndarray, np.ndarray | None]:
     """A long recording (steps, or steps x channels) cut into series of `length`, a new one every `step` steps (by default end to
     end), and the most frequent label of each where every step has one.
 

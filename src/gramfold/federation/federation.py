@@ -98,6 +98,7 @@ class Federation:
         """
         if ids is not None and partition not in (None, "natural"):
             raise GramfoldError(f"ids= says whose each sample is, which partition={partition!r} would not heed; give one of them")
+        origin = getattr(X, "origin", None)
         X = check.shaped(to_numpy(X) if is_torch(X) else X, name)
         n, labels = X.shape[0], None
         if regression:
@@ -105,7 +106,7 @@ class Federation:
         else:
             targets, labels = check.encode(check.labels(y, n, name))
         owners = None if ids is None else check.names(ids, n, "client", name)
-        dataset = Dataset(name, X, targets, labels, None if train is None else np.asarray(train), owners)
+        dataset = Dataset(name, X, targets, labels, None if train is None else np.asarray(train), owners, origin=origin)
         return cls.from_dataset(dataset, clients, partition, test, seed, min_size=min_size, small=small)
 
     @classmethod
