@@ -3,8 +3,9 @@
     pip install aeon seglearn
     python -m benchmarks.series
 
-Pooled: the published split of each set, ridge with its penalty by leave-one-out on standardised features. Recordings: a watch on ten
-people's wrists, seven exercises (seglearn), windows of two seconds, one recording of each person and exercise held out; mean over people.
+Pooled: the published split of each set, ridge with its penalty by leave-one-out on standardised features. Recordings: a watch on
+ten people's wrists, seven exercises (seglearn), windows of two seconds, one recording of each person and exercise held out; mean
+over people.
 Rate: series a second, one core, of 500 steps.
 """
 
@@ -78,9 +79,8 @@ def recordings() -> list[dict[str, Any]]:
         }
         for name, guess in guesses.items():
             right = guess == y[test]
-            found.append(
-                {"seed": seed, "name": name, "accuracy": float(np.mean([right[who[test] == p].mean() for p in np.unique(who)]))}
-            )
+            mean = float(np.mean([right[who[test] == person].mean() for person in np.unique(who)]))
+            found.append({"seed": seed, "name": name, "accuracy": mean})
         parts = {}
         for person in np.unique(who):
             train, held = (who == person) & ~test, (who == person) & test

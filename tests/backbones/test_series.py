@@ -49,7 +49,7 @@ def test_clients_that_are_read_apart_have_the_features_of_one_table():
 
 def test_clients_with_series_of_different_lengths_must_name_one():
     X, y = waves(20)
-    with pytest.raises(GramfoldError, match="has inputs from .* use one for all"):
+    with pytest.raises(GramfoldError, match=r"has inputs from .* use one for all"):
         gf.Federation.from_clients({"a": (gf.series(X), y), "b": (gf.series(X[:, :30]), y)})
     gf.Federation.from_clients({"a": (gf.series(X, steps=60), y), "b": (gf.series(X[:, :30], steps=60), y)})
 

@@ -1,12 +1,12 @@
-"""Series as numbers: random convolutional kernels that compete (Dempster et al., "Hydra", 2023; of the ROCKET family), and statistics.
+"""Series as numbers: random convolutional kernels that compete, and statistics.
 
     series      each channel less its mean, over its spread; and its differences
     kernels     of nine steps, dilated by 1, 2, 4, ..., in groups of eight
     features    for every kernel: how often it fits a place best of its group, by how much it does; how often worst
     statistics  of every channel: mean, spread, least, most, quartiles, and how much lies in each octave of frequencies
 
-All kernels are drawn from a frozen stream, so that clients have the same ones and nothing of their series is exchanged. Series may
-differ in length and have gaps: gaps inside are bridged by a straight line, and steps that are not there do not count.
+Competing kernels are Hydra (Dempster et al., 2023), of the ROCKET family. All are drawn from a frozen stream, so that clients
+have the same ones and nothing of their series is exchanged. Series may differ in length and have gaps: gaps inside are bridged by a straight line, and steps that are not there do not count.
 """
 
 import math
@@ -35,8 +35,8 @@ _SPECTRUM_FLOOR = 1e-6
 
 
 class SeriesBackbone(Backbone):
-    """`features` kernels' answers of series of up to about `steps` steps and of so many `channels`. Longer series do as well: only
-    the dilations follow from the steps."""
+    """`features` kernels' answers of series of about `steps` steps and of so many `channels`. Other lengths do as well: only the
+    dilations follow from the steps."""
 
     kind, pooling = SERIES, "own"
 
@@ -83,7 +83,7 @@ class SeriesBackbone(Backbone):
         values = np.stack([_bridged(channel, known) for channel, known in zip(values, there, strict=True)])
         mean, spread = values.mean(1, keepdims=True), values.std(1, keepdims=True)
         level = (values - mean) / np.where(spread > 1e-9 * (np.abs(mean) + 1e-300), spread, 1.0)
-        return level.astype(np.float32), there.any(0), statistics(values, level, spread)
+        return np.asarray(level, np.float32), np.asarray(there.any(0)), statistics(values, level, spread)
 
     def extract(self, batch: Sequence[Any]) -> np.ndarray:
         steps = max(level.shape[1] for level, _, _ in batch)
@@ -110,7 +110,7 @@ def _bridged(channel: np.ndarray, known: np.ndarray) -> np.ndarray:
     if not known.any():
         return np.zeros_like(channel)
     steps = np.arange(len(channel))
-    return np.interp(steps, steps[known], channel[known])
+    return np.asarray(np.interp(steps, steps[known], channel[known]))
 
 
 def _competing(values: np.ndarray, there: np.ndarray, kernels: np.ndarray, channels: np.ndarray, dilation: int) -> np.ndarray:
@@ -131,20 +131,19 @@ def _competing(values: np.ndarray, there: np.ndarray, kernels: np.ndarray, chann
             shape = (GROUP, -1, steps)
             best[group, :, rows] = ((answers == most) * (most * weights)).reshape(shape).sum(-1)
             worst[group, :, rows] = ((answers == least) * weights).reshape(shape).sum(-1)
-    return np.maximum(np.concatenate([best, worst]).reshape(-1, n).T, 0.0)
+    return np.asarray(np.maximum(np.concatenate([best, worst]).reshape(-1, n).T, 0.0))
 
 
 def statistics(values: np.ndarray, level: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Of the channels as they are: where they lie and how far they spread, as signed square roots and logarithms; of their course:
-    the logarithm of what lies in each octave of frequencies."""
+    """Of the channels as they are: where they lie and how far they spread, as signed square roots and logarithms; of their
+    course: the logarithm of what lies in each octave of frequencies."""
     where = np.concatenate([values.mean(1), values.min(1), values.max(1), *np.quantile(values, QUARTILES, axis=1)])
     size = np.log(np.maximum(spread[:, 0], 1e-12))
     power = np.abs(np.fft.rfft(level, axis=1)[:, 1:]) ** 2 / max(level.shape[1] ** 2, 1)
     ends = [2**k for k in range(8)]
     octaves = [power[:, end - 1 : 2 * end - 1].sum(1) for end in ends]
-    return np.concatenate([np.sign(where) * np.sqrt(np.abs(where)), size, *np.log(np.array(octaves) + _SPECTRUM_FLOOR)]).astype(
-        np.float32
-    )
+    parts = [np.sign(where) * np.sqrt(np.abs(where)), size, *np.log(np.array(octaves) + _SPECTRUM_FLOOR)]
+    return np.concatenate(parts).astype(np.float32)
 
 
 def as_series(values: Any, whose: str = "the series") -> list[np.ndarray]:
@@ -159,9 +158,8 @@ def as_series(values: Any, whose: str = "the series") -> list[np.ndarray]:
         raise GramfoldError(f"{whose}: no series")
     for i, one in enumerate(found):
         if one.ndim != 2 or one.shape[1] != found[0].shape[1]:
-            raise GramfoldError(
-                f"{whose}: series {i} has shape {one.shape}, the first {found[0].shape}; give all as many channels"
-            )
+            shapes = f"series {i} has shape {one.shape}, the first {found[0].shape}"
+            raise GramfoldError(f"{whose}: {shapes}; give all as many channels")
         if not np.isfinite(one).any():
             raise GramfoldError(f"{whose}: series {i} has no number; leave it out")
     return found
@@ -202,8 +200,8 @@ def rows_of(backbone: Backbone, listed: Sequence[np.ndarray]) -> KnownRows:
     found = np.empty((len(listed), parts[0].shape[1]), np.float32)
     for rows, part in zip(batches, parts, strict=True):
         found[rows] = part
-    rows: KnownRows = known_rows(found, backbone.origin)
-    return rows
+    known: KnownRows = known_rows(found, backbone.origin)
+    return known
 
 
 def windows(recording: Any, length: int, step: int | None = None, labels: Any = None) -> tuple[np.ndarray, np.ndarray | None]:

@@ -95,8 +95,9 @@ def digits_as_images() -> Dataset:
 
 
 def load_npz(path: str | Path, whole: bool = True, regression: bool = False) -> Dataset:
-    """An .npz file: `features` (n x d), `images` (n x H x W x 3, or n x H x W for grey ones; bytes, or floats in [0, 1]) or `series`
-    (n x steps, or n x steps x channels; NaN where nothing was measured), `labels` (n), and optionally `train` (n, bool), `client` (n, names) and `classes` (C names, labels then being 0..C-1).
+    """An .npz file: `features` (n x d), `images` (n x H x W x 3, or n x H x W for grey ones; bytes, or floats in [0, 1]) or
+    `series` (n x steps, or n x steps x channels; NaN where nothing was measured), `labels` (n), and optionally `train` (n, bool),
+    `client` (n, names) and `classes` (C names, labels then being 0..C-1).
 
     With regression=True, `labels` are continuous values (n, or n x outputs). With whole=False it is one site's share of the data,
     which may hold a single class and no test samples. A file of `gramfold extract` also says which backbone its features come
