@@ -210,7 +210,8 @@ def _words_for_gaps(X: Any, group_column: str | int | None) -> Iterator[None]:
 
 def _is_complete(frame: Any, group_column: str | int | None) -> bool:
     """Whether a frame's columns, but for the group's, hold numbers and nothing else."""
-    columns = [np.asarray(frame[name]) for name in frame.columns if name != group_column]
+    rows = frame if group_column is None else _without_column(frame, group_column)[0]
+    columns = [np.asarray(rows[name]) for name in rows.columns]
     return all(part.dtype.kind in "iub" or (part.dtype.kind == "f" and bool(np.isfinite(part).all())) for part in columns)
 
 

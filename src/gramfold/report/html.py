@@ -93,7 +93,8 @@ _ONE_DOT = {
 def _opened(result: Mapping[str, Any], what: str, methods: Sequence[Method]) -> Sheet:
     partition = result["partition"]
     sheet = Sheet(str(result["data"]["name"]), error=bool(methods) and figure_of(methods) == "rmse")
-    about = f"{partition['clients']} clients, partitioned by {partition['kind']}, {what}"
+    how = "each with its own data" if partition["kind"] in ("natural", "given") else f"partitioned by {partition['kind']}"
+    about = f"{partition['clients']} clients, {how}, {what}"
     sheet.soft(f"{about}. gramfold {result['gramfold']}.")
     return sheet
 
