@@ -69,6 +69,11 @@ def encoded_with_remark(origin: Origin, data: Any, whose: str = "the table") -> 
     return known_rows(rows, origin), f"{name}: {'; '.join(filter(None, said))}" if any(said) else ""
 
 
+def places_of(origin: Origin) -> dict[str, list[int]]:
+    """The columns that the encoder of that origin takes, and where their numbers are."""
+    return _encoder_of(origin).places
+
+
 @lru_cache(maxsize=64)
 def _encoder_of(origin: Origin) -> TableEncoder:
     return TableEncoder.reopen(origin)
