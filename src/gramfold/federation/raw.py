@@ -72,8 +72,7 @@ def tables_of(clients: Any, columns: Columns) -> Source | None:
         raise GramfoldError(
             f"client {first!r} is a table and client {other!r} is numbers already; give all as tables, which are encoded together"
         )
-    sources = {name: _source(name, table, columns) for name, table in tables.items()}
-    return joined(sources, columns, "clients")
+    return joined(tables, lambda name, asked: _source(name, tables[name], asked), columns, "clients")
 
 
 def arrays_of(name: str, client: Any, regression: bool) -> tuple[Any, Origin | None]:

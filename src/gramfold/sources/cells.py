@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 Table = Mapping[str, np.ndarray]
+TRUTH = {"true": 1.0, "false": 0.0}
+"""As spreadsheets write what frames have as truth values, which are numbers."""
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
 
 
@@ -71,6 +73,8 @@ def number_of(value: Any) -> float | None:
     """A cell as a number, NaN where it is missing; None where it is none."""
     if is_missing(value):
         return math.nan
+    if isinstance(value, str) and value.strip().lower() in TRUTH:
+        return TRUTH[value.strip().lower()]
     try:
         return float(value)
     except OverflowError:

@@ -3,7 +3,8 @@
 import glob
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from gramfold.errors import GramfoldError
 from gramfold.sources.base import COLUMNS, Columns, Source
 from gramfold.sources.folder import SUFFIXES
 from gramfold.sources.reading import TABLES
+from gramfold.sources.table import require_column
 
 WILD = re.compile(r"[*?\[]")
 
@@ -72,8 +74,10 @@ def files_of(given: Sequence[str | Path]) -> dict[str, Path]:
     return dict(zip(names, found, strict=True))
 
 
-def joined(sources: Mapping[str, Source], columns: Columns, name: str) -> Source:
-    """One source of several, each a client, unless a column that was asked for says whose each row is."""
+def joined(names: Iterable[str], opened: Callable[[str, Columns], Source], columns: Columns, name: str) -> Source:
+    """One source of several, each a client, unless a column that was asked for says whose each row is. `opened` is a client's
+    source by its name, and by what its columns are."""
+    sources = {client: opened(client, replace(columns, several=True)) for client in names}
     parts = list(sources.values())
     _require_alike(sources)
     sizes = [part.n for part in parts]
@@ -86,6 +90,8 @@ def joined(sources: Mapping[str, Source], columns: Columns, name: str) -> Source
     if parts[0].kind == COLUMNS:
         _say_nearly_same(sources)
         titles = dict.fromkeys(title for part in parts for title in part.items)
+        for title in columns.only:
+            require_column(titles, title, name)
         items = {title: _column([part.items.get(title) for part in parts], sizes) for title in titles}
     labels = None if parts[0].labels is None else np.concatenate([part.labels for part in parts if part.labels is not None])
     train = None if parts[0].train is None else np.concatenate([part.train for part in parts if part.train is not None])

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,15 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
     train = None if found["split"] is None else split_of(table[found["split"]].tolist(), name)
     if kind == COLUMNS:
         given = columns.only or [column for column in table if column not in found.values()]
-        for column in given:
+        for column in () if columns.several else given:
             require_column(table, column, name)
+        given = [column for column in given if column in table]
         if found["label"] in given:
             raise GramfoldError(
                 f"{name}: column {found['label']!r} holds the labels; a model that is given them has nothing to learn"
             )
+        if not given and columns.only:
+            raise GramfoldError(f"{name} has none of the columns to use; it has: {_listed(table)}")
         if not given:
             raise GramfoldError(f"{name} has no columns but those that say what a sample is; it has: {_listed(table)}")
         chosen = {column: table[column] for column in given}
@@ -98,7 +102,7 @@ def _comparison(table: Table, columns: Columns) -> Comparison | None:
     return found
 
 
-def require_column(table: Table, column: str, whose: str) -> None:
+def require_column(table: Mapping[str, Any], column: str, whose: str) -> None:
     """Raise, with the nearest name that is there, unless the table has the column."""
     if column not in table:
         lower = {name.lower(): name for name in table}
@@ -122,6 +126,6 @@ def _words(table: Table, column: str | None) -> np.ndarray | None:
     return np.array(listed, dtype=object)
 
 
-def _listed(table: Table) -> str:
+def _listed(table: Mapping[str, Any]) -> str:
     names = list(table)
     return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
