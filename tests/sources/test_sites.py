@@ -101,10 +101,10 @@ def test_a_client_column_that_is_named_goes_before_files(tmp_path):
 def test_columns_that_are_named_may_be_missing_at_some(tmp_path):
     write(tmp_path, north=NORTH, south=SOUTH)
     assert gf.load_data(tmp_path, label_column="num > 0", columns=["age", "sex"]).inputs.shape == (24, 3)
-    with pytest.raises(GramfoldError, match="south.csv has none of the columns to use; it has: age, num"):
+    with pytest.raises(GramfoldError, match=r"south.csv has none of the columns to use; it has: age, num"):
         gf.load_data(tmp_path, label_column="num > 0", columns=["sex"])
-    with pytest.raises(GramfoldError, match=r"has no column 'sexe' \(did you mean 'sex'\?\); it has: age, sex"):
-        gf.load_data(tmp_path, label_column="num > 0", columns=["sexe"])
+    with pytest.raises(GramfoldError, match=r"no table of .* has a column 'sexe'; correct --columns \(in Python"):
+        gf.load_data(tmp_path, label_column="num > 0", columns=["age", "sexe"])
 
 
 def test_truth_values_are_numbers_however_they_are_written(tmp_path):

@@ -131,6 +131,12 @@ def is_frame(data: Any) -> bool:
     return hasattr(data, "column_names") or (hasattr(data, "columns") and hasattr(data, "shape"))
 
 
+def is_complete(frame: Any) -> bool:
+    """Whether a frame's columns hold numbers and nothing else."""
+    columns = [np.asarray(frame[name]) for name in getattr(frame, "column_names", frame.columns)]
+    return all(part.dtype.kind in "iub" or (part.dtype.kind == "f" and bool(np.isfinite(part).all())) for part in columns)
+
+
 def columns_of(frame: Any, whose: str = "") -> Table:
     """The columns of a frame (pandas, polars, pyarrow), of a data set of Hugging Face, or of a mapping."""
     whose = whose or type(frame).__name__

@@ -14,7 +14,6 @@ from gramfold.errors import GramfoldError
 from gramfold.sources.base import COLUMNS, Columns, Source
 from gramfold.sources.folder import SUFFIXES
 from gramfold.sources.reading import TABLES
-from gramfold.sources.table import require_column
 
 WILD = re.compile(r"[*?\[]")
 
@@ -90,17 +89,18 @@ def joined(names: Iterable[str], opened: Callable[[str, Columns], Source], colum
     if parts[0].kind == COLUMNS:
         _say_nearly_same(sources)
         titles = dict.fromkeys(title for part in parts for title in part.items)
-        for title in columns.only:
-            require_column(titles, title, name)
-        items = {title: _column([part.items.get(title) for part in parts], sizes) for title in titles}
+        nowhere = next((title for title in columns.only if title not in titles), None)
+        if nowhere is not None:
+            raise GramfoldError(f"no table of {name} has a column {nowhere!r}; correct --columns (in Python columns=)")
+        items = {title: stacked([part.items.get(title) for part in parts], sizes) for title in titles}
     labels = None if parts[0].labels is None else np.concatenate([part.labels for part in parts if part.labels is not None])
     train = None if parts[0].train is None else np.concatenate([part.train for part in parts if part.train is not None])
     starts = dict(zip((part.name for part in parts), np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
     return Source(name, parts[0].kind, items, labels, client, train, columns.regression, columns.only, starts)
 
 
-def _column(values: Sequence[np.ndarray | None], sizes: Sequence[int]) -> np.ndarray:
-    """A column of all clients: missing throughout at those that lack it."""
+def stacked(values: Sequence[np.ndarray | None], sizes: Sequence[int]) -> np.ndarray:
+    """A column of several tables, so many rows of each: missing throughout in those that lack it."""
     known = [part for part in values if part is not None]
     if len(known) == len(values) and all(part.dtype.kind in "fiub" for part in known):
         return np.concatenate(known)

@@ -2,7 +2,6 @@
 
 import difflib
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +101,7 @@ def _comparison(table: Table, columns: Columns) -> Comparison | None:
     return found
 
 
-def require_column(table: Mapping[str, Any], column: str, whose: str) -> None:
+def require_column(table: Table, column: str, whose: str) -> None:
     """Raise, with the nearest name that is there, unless the table has the column."""
     if column not in table:
         lower = {name.lower(): name for name in table}
@@ -126,6 +125,6 @@ def _words(table: Table, column: str | None) -> np.ndarray | None:
     return np.array(listed, dtype=object)
 
 
-def _listed(table: Mapping[str, Any]) -> str:
+def _listed(table: Table) -> str:
     names = list(table)
     return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
