@@ -107,6 +107,8 @@ def _say_index(i: int, whose: str) -> None:
 
 def _with_points(values: list[str], name: str, path: Path) -> list[str]:
     """Numbers with a decimal comma, in quotes where commas part values, with a point instead."""
+    if not any("," in value for value in values):
+        return values
     commas = [place for place, value in enumerate(values) if DECIMAL_COMMA.fullmatch(value) or THOUSANDS.fullmatch(value.strip())]
     if not commas:
         return values
