@@ -52,7 +52,7 @@ def _open_tables(paths: Sequence[str | Path], columns: Columns, kind: str | None
     """Files, each a client."""
     files = files_of(paths)
     only = Path(paths[0])
-    name = (only.name or str(only)) if len(paths) == 1 else _in_short([path.name for path in files.values()])
+    name = (only.name or only.resolve().name) if len(paths) == 1 else _in_short([path.name for path in files.values()])
     return joined(files, lambda client, asked: open_source(str(files[client]), asked, kind), columns, name)
 
 
