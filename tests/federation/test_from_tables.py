@@ -6,6 +6,7 @@ import pytest
 import gramfold as gf
 from gramfold import GramfoldError
 from gramfold.federation import load_npz
+from planted import found_in, write_tables
 
 pandas = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -108,3 +109,18 @@ def test_the_old_way_to_name_columns_is_taken_with_a_warning(frames):
     assert np.array_equal(old.inputs, gf.load_data(frames["north"], label_column="outcome").inputs)
     with pytest.raises(GramfoldError, match=r"columns= lists those to use; for 'age' alone write columns=\['age'\]"):
         gf.load_data(frames["north"], label_column="outcome", columns="age")
+
+
+@pytest.mark.filterwarnings("ignore:column .* it is not used")
+def test_files_apart_keep_their_words_to_themselves(tmp_path):
+    """As one table that names its clients does: rare words, IDs and free text are in nothing that is written or said."""
+    paths = write_tables(tmp_path / "data")
+    (tmp_path / "data" / "all.csv").unlink()
+    federation = gf.Federation.from_clients(tmp_path / "data", label_column="sick")
+    result = gf.run("pace", federation)
+    result.save(tmp_path / "out")
+    with pytest.warns(UserWarning, match=r"north.csv: in \d+ of 80 rows column 'ward' has a word") as said:
+        result.heads["north"].predict(paths["north"])
+    written = [repr((federation, result)), *(str(warning.message) for warning in said)]
+    (tmp_path / "out" / "said.txt").write_text("\n".join(written), encoding="utf-8")
+    assert found_in(tmp_path / "out") == []
