@@ -8,6 +8,7 @@ import typer
 
 import gramfold
 from gramfold.cli.bench import bench
+from gramfold.cli.check import check
 from gramfold.cli.export import export
 from gramfold.cli.extract import extract
 from gramfold.cli.flower import flower
@@ -33,6 +34,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run)
+app.command()(check)
 app.command()(extract)
 app.command()(predict)
 app.command()(export)
