@@ -45,7 +45,7 @@ def _hashes(tables: Sequence[ClientTable]) -> np.ndarray | None:
         places = _places(columns)
         starts = np.cumsum([0, *(table.n for table in tables)])
         different = [len(np.unique(places[first:last])) for first, last in pairwise(starts)]
-        measured += all(cells.numbers is not None for cells in columns) and np.median(different) > DIFFERENT
+        measured += int(all(cells.numbers is not None for cells in columns) and np.median(different) > DIFFERENT)
         total += rng.integers(1, 2**63, places.max() + 1, dtype=np.uint64)[places]
     return total if measured >= MEASURED else None
 

@@ -53,4 +53,4 @@ def groups_of_words(codes: np.ndarray) -> np.ndarray:
     places = np.full(len(counts) + 1, 1)
     places[frequent] = 2 + np.arange(len(frequent))
     places[-1] = 0
-    return places[codes]
+    return np.asarray(places[codes])

@@ -77,7 +77,7 @@ def tables_of(source: Source) -> list[ClientTable]:
     """The clients of a source that is a table."""
     cells = {name: Cells(values) for name, values in source.items.items()}
     owners = np.full(source.n, "") if source.client is None else source.client
-    marked = source.train is not None and source.train.any() and not source.train.all()
+    marked = source.train is not None and 0 < source.train.sum() < source.n
     return [client_table(cells, source, str(name), np.flatnonzero(owners == name), marked) for name in np.unique(owners)]
 
 

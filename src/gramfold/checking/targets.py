@@ -22,7 +22,7 @@ def targets(labels: Mapping[str, np.ndarray]) -> list[Finding]:
     found = []
     if len(classes) > MANY and len(pooled) < PER_CLASS * len(classes) and classes.dtype.kind in "iu":
         found.append(
-            Finding("target", SERIOUS, f"the target has {len(classes)} whole numbers in {len(pooled)} samples, each a class of its own",
+            Finding("target", SERIOUS, f"the target has {len(classes)} whole numbers in {len(pooled)} samples, each a class",
                     "if they are amounts, say --regression (in Python regression=True)")
         )  # fmt: skip
         return found
