@@ -9,6 +9,7 @@ import typer
 import gramfold
 from gramfold.cli.bench import bench
 from gramfold.cli.check import check
+from gramfold.cli.explain import explain
 from gramfold.cli.export import export
 from gramfold.cli.extract import extract
 from gramfold.cli.flower import flower
@@ -37,6 +38,7 @@ app.command()(run)
 app.command()(check)
 app.command()(extract)
 app.command()(predict)
+app.command()(explain)
 app.command()(export)
 app.command()(serve)
 app.command()(methods)

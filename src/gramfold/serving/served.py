@@ -33,6 +33,7 @@ class Served:
             "inputs": list(self.head.shape),
             "labels": None if self.head.labels is None else list(self.head.labels),
             "probabilities": self.head.probabilistic,
+            "novelty": self.head.familiar is not None,
             "takes": self.takes,
             "origin": None if origin is None else {"name": origin.name, "fingerprint": origin.fingerprint},
         }
@@ -47,7 +48,7 @@ class Served:
             return ["features", "rows"]
         return ["features", "image" if origin.options.get("kind") == IMAGES else "texts"]
 
-    def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, question: Mapping[str, Any], novelty: bool = False) -> dict[str, Any]:
         """Predictions for `features` (rows of numbers), `rows` (of a table, by column) or `texts`; and a remark where a table's
         rows lack columns, or have words that the head does not know."""
         given = [key for key in ("features", "rows", "texts") if key in question]
@@ -60,18 +61,18 @@ class Served:
         if not isinstance(values, list) or not values or len(values) > MOST_SAMPLES:
             raise GramfoldError(f"`{given[0]}` must be a list of 1 to {MOST_SAMPLES} samples")
         if given[0] == "features":
-            return {"predictions": self._predicted(np.asarray(values, dtype=np.float64) if _even(values) else values)}
+            return {"predictions": self._predicted(np.asarray(values, dtype=np.float64) if _even(values) else values, novelty)}
         if given[0] == "texts":
-            return {"predictions": self._predicted(self._extracted(TEXTS, values))}
+            return {"predictions": self._predicted(self._extracted(TEXTS, values), novelty)}
         encoded, remark = self._encoded(values)
-        return {"predictions": self._predicted(encoded), **({"remark": remark} if remark else {})}
+        return {"predictions": self._predicted(encoded, novelty), **({"remark": remark} if remark else {})}
 
-    def see(self, image: bytes) -> dict[str, Any]:
+    def see(self, image: bytes, novelty: bool = False) -> dict[str, Any]:
         """The prediction for an image's file."""
         if "image" not in self.takes:
             raise GramfoldError(f"{self.name} takes {', '.join(self.takes)}, no image")
         try:
-            return {"predictions": self._predicted(self._extracted(IMAGES, [image]))}
+            return {"predictions": self._predicted(self._extracted(IMAGES, [image]), novelty)}
         except GramfoldError as error:
             raise GramfoldError(f"the image {error}" if str(error).startswith("cannot be read") else str(error)) from None
 
@@ -90,7 +91,14 @@ class Served:
             raise GramfoldError(f"`rows` must be objects with the columns {', '.join(names)}")
         return encoded_with_remark(self.head.origin, rows, "the question")
 
-    def _predicted(self, rows: Any) -> list[dict[str, Any]]:
+    def _predicted(self, rows: Any, novelty: bool) -> list[dict[str, Any]]:
+        answers = self._told(rows)
+        if novelty:
+            for answer, share in zip(answers, self.head.novelty(rows).tolist(), strict=True):
+                answer["novelty"] = share
+        return answers
+
+    def _told(self, rows: Any) -> list[dict[str, Any]]:
         head = self.head
         scores = to_numpy(head.scores(rows))
         if head.labels is None:

@@ -116,6 +116,15 @@ class TableEncoder:
         if not self.columns:
             raise GramfoldError("the table has no column with anything in it that an encoder takes")
 
+    @property
+    def places(self) -> dict[str, list[int]]:
+        """Where the numbers of every column that it takes are."""
+        found, first = {}, 0
+        for name, part in self._parts.items():
+            found[name] = list(range(first, first + len(part.titles)))
+            first += len(part.titles)
+        return found
+
     @classmethod
     def of(cls, statistics: TableStatistics) -> "TableEncoder":
         """The encoder of all rows that these are statistics of."""

@@ -13,8 +13,8 @@ from gramfold.errors import GramfoldError
 from gramfold.origin import Origin, known_rows
 from gramfold.sources.cells import Table
 from gramfold.sources.encoder import TableEncoder
-from gramfold.sources.opening import TABLES, is_table_file
-from gramfold.sources.reading import columns_of, is_frame, read_table
+from gramfold.sources.reading import TABLES, columns_of, is_frame, read_table
+from gramfold.sources.sites import is_table_file
 
 
 def is_raw_table(data: Any) -> bool:
@@ -67,6 +67,11 @@ def encoded_with_remark(origin: Origin, data: Any, whose: str = "the table") -> 
         f"in {count} of {n} rows column {title!r} has a word that this head does not know" for title, count in unknown.items()
     ]
     return known_rows(rows, origin), f"{name}: {'; '.join(filter(None, said))}" if any(said) else ""
+
+
+def places_of(origin: Origin) -> dict[str, list[int]]:
+    """The columns that the encoder of that origin takes, and where their numbers are."""
+    return _encoder_of(origin).places
 
 
 @lru_cache(maxsize=64)
