@@ -6,7 +6,7 @@ import numpy as np
 
 from gramfold.checking.checked import check_tables
 from gramfold.checking.finding import SERIOUS, Finding, Report
-from gramfold.checking.gaps import gaps
+from gramfold.checking.gaps import CODES, gaps
 from gramfold.checking.table import ClientTable, Column
 from gramfold.checking.units import Sums, beside, units
 from gramfold.sources.encoder import Categories, Numbers, TableEncoder
@@ -37,7 +37,7 @@ def _of_numbers(name: str, site: str, column: Column, part: Numbers) -> list[Fin
     numbers, usual = column.numbers, Sums(0, part.mean, part.spread)
     if numbers is None:
         return [Finding("codes", SERIOUS, "holds words, where the others have numbers", "write it as they do", site, name)]
-    found, left = gaps(name, site, numbers, usual, np.unique(numbers[numbers != 0]))
+    found, left = gaps(name, site, numbers, usual, np.unique(numbers[~np.isin(numbers, CODES)]))
     unit = beside(name, site, Sums.of(left), usual)
     return found if unit is None else [*found, unit]
 

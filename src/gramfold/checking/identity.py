@@ -57,6 +57,8 @@ def identity(name: str, columns: Mapping[str, Column]) -> list[Finding]:
 
 
 def _is_constant(column: Column) -> bool:
+    if column.present < len(column.cells):
+        return False  # whether it is there at all is a second value
     return len(np.unique(column.numbers)) == 1 if column.numbers is not None else len(column.counts) == 1
 
 

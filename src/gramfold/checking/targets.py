@@ -35,7 +35,7 @@ def targets(labels: Mapping[str, np.ndarray]) -> list[Finding]:
         return found
     if classes.dtype.kind == "U":
         found += _spellings(classes.tolist())
-    return found + _mix(labels, classes, counts / len(pooled))
+    return found or _mix(labels, classes, counts / len(pooled))
 
 
 def _spellings(classes: list[str]) -> list[Finding]:

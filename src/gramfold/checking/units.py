@@ -101,7 +101,7 @@ def _usual(sums: Sequence[Sums]) -> Sums:
 def _between(sums: Sequence[Sums], usual: Sums) -> np.ndarray:
     """By how much clients differ in the logarithms of mean and spread: as usual, and the more there are, as they do here."""
     apart = np.array([_logs(each) - _logs(usual) for each in sums])
-    here = 1.4826 * np.median(np.abs(apart), axis=0)
+    here = 1.4826 * np.sort(np.abs(apart), axis=0)[(len(sums) - 1) // 2]
     weight = len(sums) - 2
     return np.asarray(np.sqrt((2 * USUAL**2 + weight * here**2) / (2 + weight)))
 
