@@ -14,11 +14,13 @@ SOME, MANY = 0.01, 0.05
 """The part of samples that is worth a word, and that is serious."""
 MEASURED, DIFFERENT = 2, 10
 """Columns with so many different numbers at most clients, without which rows are equal by chance."""
+CHANCE = 5.0
+"""How many times more copies there must be than columns give that know nothing of each other."""
 
 
 def duplicates(tables: Sequence[ClientTable]) -> list[Finding]:
     """Equal rows on both sides of the split; where nobody has split yet, equal rows at all."""
-    hashes = _hashes(tables)
+    hashes, chance = _hashes(tables)
     if hashes is None:
         return []
     if all(table.train is not None for table in tables):
@@ -28,15 +30,16 @@ def duplicates(tables: Sequence[ClientTable]) -> list[Finding]:
     else:
         again, n = len(hashes) - len(np.unique(hashes)), len(hashes)
         what = f"{again} of {n} rows are copies of others: a split drawn at random puts them on both sides"
-    if again < max(SOME * n, 2):
+    if again < max(SOME * n, 2, CHANCE * chance * n):
         return []
     level = SERIOUS if again >= MANY * n else NOTICE
     return [Finding("duplicates", level, what, "take the copies out, or keep all of one person on one side")]
 
 
-def _hashes(tables: Sequence[ClientTable]) -> np.ndarray | None:
-    """A number for each row that equal rows share; None where rows may well be equal by chance."""
-    rng, measured = np.random.default_rng(0), 0
+def _hashes(tables: Sequence[ClientTable]) -> tuple[np.ndarray | None, float]:
+    """A number for each row that equal rows share (None where too little is measured to tell rows apart), and how likely a row
+    has an equal one by chance."""
+    rng, measured, alike = np.random.default_rng(0), 0, 1.0
     total = np.zeros(sum(table.n for table in tables), dtype=np.uint64)
     for name in dict.fromkeys(name for table in tables for name in table.cells):
         columns = [table.cells.get(name) or Cells(np.full(table.n, np.nan)) for table in tables]
@@ -46,8 +49,9 @@ def _hashes(tables: Sequence[ClientTable]) -> np.ndarray | None:
         starts = np.cumsum([0, *(table.n for table in tables)])
         different = [len(np.unique(places[first:last])) for first, last in pairwise(starts)]
         measured += int(all(cells.numbers is not None for cells in columns) and np.median(different) > DIFFERENT)
+        alike *= float(((np.bincount(places) / len(places)) ** 2).sum())
         total += rng.integers(1, 2**63, places.max() + 1, dtype=np.uint64)[places]
-    return total if measured >= MEASURED else None
+    return (total if measured >= MEASURED else None), min(alike * len(total), 1.0)
 
 
 def _places(columns: Sequence[Cells]) -> np.ndarray:

@@ -34,8 +34,13 @@ class Finding:
         return ", ".join(part for part in (self.client, column) if part is not None) or "all clients"
 
     def __str__(self) -> str:
+        return f"{self.where}: {self.claim}; {self.do}"
+
+    @property
+    def claim(self) -> str:
+        """What, and how sure that is."""
         sure = "" if self.confidence is None or self.confidence > SURE else f" ({self.confidence:.0%} sure)"
-        return f"{self.where}: {self.what}{sure}; {self.do}"
+        return self.what + sure
 
 
 def together(findings: Sequence[Finding], clients: Sequence[str]) -> list[Finding]:

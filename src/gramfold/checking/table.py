@@ -8,6 +8,7 @@ import numpy as np
 
 from gramfold.sources.base import Source
 from gramfold.sources.cells import Cells, is_missing, number_of
+from gramfold.sources.statistics import LARGEST
 
 MOSTLY = 0.8
 """The part of a column's cells that are numbers where the others are slips."""
@@ -61,7 +62,7 @@ class Column:
             numbers = np.array(
                 [np.nan if (number := number_of(value)) is None else number for value in self.cells.values.tolist()]
             )
-        return None if numbers is None else numbers[np.isfinite(numbers)]
+        return None if numbers is None else numbers[np.abs(numbers) < LARGEST]
 
     @cached_property
     def counts(self) -> dict[str, int]:

@@ -63,8 +63,7 @@ def show(report: Report, console: Console) -> None:
             table.add_column(title, overflow="fold")
         for found in report.findings:
             level = f"[red]{found.level}[/]" if found.level == SERIOUS else f"[yellow]{found.level}[/]"
-            sure = "" if found.confidence is None else f" ({found.confidence:.0%} sure)"
-            table.add_row(level, *(_plain(text or "all") for text in (found.client, found.column, found.what + sure, found.do)))
+            table.add_row(level, *(_plain(text or "all") for text in (found.client, found.column, found.claim, found.do)))
         console.print(table)
         console.print()
     console.print(report.summary, highlight=False)

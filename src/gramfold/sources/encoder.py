@@ -49,7 +49,7 @@ class Numbers:
             raise GramfoldError(
                 f"column {self.name!r} holds no number in row {row}, and numbers where its encoder was made; correct that cell"
             )
-        known = np.isfinite(numbers)
+        known = np.abs(numbers) < LARGEST
         scaled = np.where(known, (np.where(known, numbers, self.mean) - self.mean) / self.spread, 0.0)
         return np.column_stack([scaled, ~known]) if self.gaps else scaled[:, None]
 
