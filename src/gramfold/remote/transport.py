@@ -44,6 +44,7 @@ from gramfold.remote.messages import (
 from gramfold.remote.peers import LOG, Answer, Peer, Peers
 from gramfold.remote.release import check_first, check_release
 from gramfold.remote.settings import Settings
+from gramfold.remote.table_agreement import remarks
 from gramfold.remote.tasks import agreed_task, session_of, task_from_json, task_to_json
 from gramfold.version import __version__
 from gramfold.wire import Packet
@@ -122,6 +123,8 @@ class Remote(Transport):
         for name, reason in odd.items():
             self.peers.refuse(self.peers.called(name), TASK, GramfoldError(reason))
             del described[name]
+        for remark in remarks({name: site["table"] for name, site in described.items() if "table" in site}):
+            LOG.warning("check: %s", remark)
         if not described:
             raise GramfoldError(f"no site could describe its data; {self.reasons()}")
         return agreed_task(described, self.settings.seed)
