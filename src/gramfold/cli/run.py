@@ -14,16 +14,16 @@ from rich.console import Console
 from gramfold import wire
 from gramfold.cli.data import Reading, reads_data
 from gramfold.cli.progress import show_progress
-from gramfold.comparison import Comparison
 from gramfold.engines import ENGINES, Result, open_engine
-from gramfold.engines.folder import REPORT, RESULT, page, seeds_page, write_page
-from gramfold.engines.saved import make_folder
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Federation
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
 from gramfold.methods.protocol import INSTEAD
 from gramfold.privacy import DP, Privacy, SecureSum
 from gramfold.report import comparison_table, result_table, write_card
+from gramfold.results.comparison import Comparison
+from gramfold.results.folder import REPORT, RESULT, page, seeds_page, write_page
+from gramfold.results.saved import make_folder
 
 TABLES = ("comparison.csv", "comparison.tex", "comparison.md")
 OUTPUTS = (RESULT, REPORT, *TABLES)

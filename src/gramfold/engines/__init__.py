@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gramfold.engines.events import Event, Progress
-from gramfold.engines.figures import ClientResult
-from gramfold.engines.folder import load_result
 from gramfold.engines.inprocess import OPEN, run_inprocess
-from gramfold.engines.result import Result
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation
 from gramfold.methods import Method, make_method
 from gramfold.privacy import DP, Privacy, SecureSum
+from gramfold.results.figures import ClientResult
+from gramfold.results.folder import load_result
+from gramfold.results.result import Result
 
 ENGINES = ("inprocess", "flower")
 

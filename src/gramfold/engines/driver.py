@@ -6,16 +6,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gramfold import evaluation
-from gramfold.engines.by_name import ByName
 from gramfold.engines.deliveries import Deliveries
-from gramfold.engines.figures import ClientResult
-from gramfold.engines.folded import Run, in_memory, worth_keeping
-from gramfold.engines.result import Result
 from gramfold.engines.transport import PHASES, Final, Finished, Fold, Round, Transport
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head
 from gramfold.methods import Method
 from gramfold.moments import Moments
+from gramfold.results.by_name import ByName
+from gramfold.results.figures import ClientResult
+from gramfold.results.folded import Run, in_memory, worth_keeping
+from gramfold.results.result import Result
 from gramfold.wire.record import Record
 
 

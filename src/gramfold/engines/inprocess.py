@@ -8,11 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gramfold import stopwatch
 from gramfold.engines.checkpoint import SAVE_EVERY_SECONDS, Checkpoint, Saved
 from gramfold.engines.driver import Driver
 from gramfold.engines.events import Event, Progress
-from gramfold.engines.result import Result
 from gramfold.engines.secured import SecuredRound, check_private
 from gramfold.engines.transport import Contribution, Final, Finished, Out, Round, Transport
 from gramfold.engines.workers import Workers, cpu_count
@@ -21,8 +19,9 @@ from gramfold.evaluation import score_head
 from gramfold.federation import Federation, Samples
 from gramfold.heads import Head, Mapped
 from gramfold.methods import Batched, ClientData, Method, Tunable
-from gramfold.numerics import arrays, threads
+from gramfold.numerics import arrays, stopwatch, threads
 from gramfold.privacy import Privacy
+from gramfold.results.result import Result
 
 OPEN = Privacy()
 Enough = Callable[[Sequence[Mapping[str, Any]]], bool]

@@ -31,8 +31,8 @@ from gramfold.federation import Client, Dataset, Samples, Task, load_npz
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
 from gramfold.federation.npz import read_arrays
 from gramfold.heads import Head
+from gramfold.imports import import_from
 from gramfold.methods import ClientData, Method, make_method
-from gramfold.modules import import_from
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.origin import Origin

@@ -18,7 +18,6 @@ from typing import Any
 
 from gramfold import uploads
 from gramfold.engines.events import Progress
-from gramfold.engines.saved import make_folder
 from gramfold.engines.secured import check_private
 from gramfold.engines.transport import Contribution, Final, Finished, Round, Transport
 from gramfold.errors import GramfoldError
@@ -44,6 +43,7 @@ from gramfold.remote.peers import LOG, Answer, Peer, Peers
 from gramfold.remote.release import check_first, check_release
 from gramfold.remote.settings import Settings
 from gramfold.remote.tasks import agreed_task, session_of, task_from_json, task_to_json
+from gramfold.results.saved import make_folder
 from gramfold.version import __version__
 from gramfold.wire import Packet
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.extras import require
+from gramfold.imports import require
 from gramfold.sources.base import COLUMNS, IMAGES, TEXTS, Columns, Source, split_of
 from gramfold.sources.encoder import as_numbers
 

@@ -14,11 +14,8 @@ from gramfold import wire
 from gramfold.deploy.template import write_app
 from gramfold.deploy.toml import Value
 from gramfold.engines.events import Event, Progress
-from gramfold.engines.figures import ClientResult
 from gramfold.engines.flower.network import Network, Site
-from gramfold.engines.folder import EVENTS
 from gramfold.engines.inprocess import OPEN
-from gramfold.engines.result import Result
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
 from gramfold.federation import Client, Federation
@@ -30,6 +27,9 @@ from gramfold.remote.run import ERROR
 from gramfold.remote.settings import Settings
 from gramfold.remote.site import head_file
 from gramfold.remote.tasks import task_to_json
+from gramfold.results.figures import ClientResult
+from gramfold.results.folder import EVENTS
+from gramfold.results.result import Result
 
 MAX_SITES = 16
 """A site is two processes, and a third while it works; more sites need more machines."""
