@@ -14,7 +14,7 @@ from rich.console import Console
 from gramfold import wire
 from gramfold.cli.data import Reading, reads_data
 from gramfold.cli.progress import show_progress
-from gramfold.engines import ENGINES, Result, open_engine
+from gramfold.engines import ENGINES, Result, RunOptions, open_engine
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Federation
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
@@ -99,9 +99,9 @@ def run(
         for number in numbers:
             federation = Federation.from_dataset(dataset, clients, partition, test, number, **cut)  # type: ignore[arg-type]
             keep = checkpoint if seeds is None or checkpoint is None else checkpoint / f"seed-{number}"
-            options: dict[str, Any] = {"device": device, "checkpoint": keep, "evaluate_every": evaluate_every, "privacy": privacy}
+            options = RunOptions(privacy, device, keep, evaluate_every)
             results: list[Result] = []
-            with open_engine(engine, federation, **options) as run_method:
+            with open_engine(engine, federation, options) as run_method:
                 for method in chosen:
                     with progress.method(method.name if seeds is None else f"{method.name}, seed {number}") as report_progress:
                         outcome = run_method(method, progress=report_progress, keep_heads=heads is not None)

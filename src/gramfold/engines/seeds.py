@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gramfold.engines import Progress, open_engine
+from gramfold.engines import Progress, RunOptions, open_engine
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation
 from gramfold.methods import Method, make_method
@@ -40,7 +40,7 @@ def compare(
     results: dict[str, list[Entry]] = {label: [] for label in labelled}
     for federation in federations:
         made = federation()
-        with open_engine(engine, made, device=device, keep_total=False if engine == "inprocess" else None) as run_method:
+        with open_engine(engine, made, RunOptions(device=device, keep_total=False)) as run_method:
             for label, method in labelled.items():
                 entry = run_method(method, progress=progress, keep_heads=False).to_dict()
                 results[label].append({**entry, "name": label})

@@ -39,7 +39,7 @@ def _run(exchange: Exchange, settings: Settings, out: Path) -> Result:
     wire.write_atomically(out / ERROR, f"{UNFINISHED}\n".encode(), public=True)
     (out / EVENTS).unlink(missing_ok=True)
     transport = Remote(exchange, settings, event_writer(out / EVENTS))
-    driver = Driver(transport.method, transport, keep_total=None if settings.privacy.dp is None else False)
+    driver = Driver(transport.method, transport, settings.options)
     while not driver.finished:
         driver.step()
     result = driver.result(settings.method)

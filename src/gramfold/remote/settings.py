@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gramfold.engines.options import RunOptions
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.methods import Method, Tunable, make_method
@@ -37,6 +38,10 @@ class Settings:
     release_sites: int = 3
     """The least number of sites whose uploads are new in a sum that is released: see `release`."""
     privacy: Privacy = field(default_factory=Privacy)
+
+    @property
+    def options(self) -> RunOptions:
+        return RunOptions(self.privacy)
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> "Settings":
