@@ -27,8 +27,8 @@ class RunOptions:
     def prepared(self, method: Method, task: Task) -> Method:
         """The method as it runs: it works on the task, what follows from that is decided, and it gets what it needs."""
         method.check_kind(task)
-        noisy = self.privacy.dp is not None
-        method = method.settled(task, once=self.keep_total is True or noisy, bounded=noisy)
+        noisy, masked = self.privacy.dp is not None, self.privacy.secure is not None
+        method = method.settled(task, once=self.keep_total is True or noisy, bounded=noisy, masked=masked)
         self.check(method, task)
         return method
 
@@ -46,6 +46,8 @@ class RunOptions:
             what = f"{method.name} has {method.rounds} rounds" if method.rounds > 1 else "continuous targets have no bound"
             remedy = f"; {method.remedy('once')}" if method.rounds > 1 else ""
             raise GramfoldError(f"differential privacy is for classes and methods of one round of moments: {what}{remedy}")
+        if self.privacy.dp is not None and method.parameters().get("precision") not in (None, "float64"):
+            raise GramfoldError("noise is calibrated for moments as they are, not for rounded ones; use precision='float64'")
         unset = method.undecided if isinstance(method, Tunable) else ()
         if unset:
             raise GramfoldError(

@@ -1,9 +1,8 @@
 """Data of any kind as numbers: features as they are, raw samples through a backbone, tables through their encoder."""
 
 import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,13 @@ from gramfold.backbones import Backbone, open_backbone, reopen
 from gramfold.errors import GramfoldError
 from gramfold.extraction.pipeline import FAIL, Progress, extract
 from gramfold.federation import Dataset
-from gramfold.federation.npz import read_arrays
+from gramfold.federation.raw import dataset_of, table_dataset
 from gramfold.heads import Head
 from gramfold.numerics import inputs as check
 from gramfold.origin import TABLE, Origin
-from gramfold.sources import Columns, Source, TableEncoder, TableStatistics, source_of
+from gramfold.sources import RELEASE_WORDS, Columns, Source, TableEncoder, encoded, raw_table, source_of
 from gramfold.sources.base import COLUMNS
+from gramfold.wire.npz import read_arrays
 
 ROWS = 4096
 """Rows that are copied together."""
@@ -29,46 +29,49 @@ def load_data(
     data: Any,
     backbone: Backbone | str | None = None,
     *,
-    columns: Columns | None = None,
+    label_column: str | None = None,
+    client_column: str | None = None,
+    path_column: str | None = None,
+    text_column: str | None = None,
+    split_column: str | None = None,
+    columns: Sequence[str] | Columns | None = None,
+    regression: bool = False,
     cache: Path | None = None,
     unreadable: str = FAIL,
     progress: Progress | None = None,
     encoder: TableEncoder | None = None,
+    release_words: int = RELEASE_WORDS,
     whole: bool = True,
 ) -> Dataset:
     """Labelled samples as numbers, for `Federation.from_dataset`: from a path (a folder of images, a CSV or Parquet table, an
-    .npz file of images), a frame (pandas, polars, pyarrow), a data set of Hugging Face, or a mapping of columns.
+    .npz file of images), a frame (pandas, polars, pyarrow), a data set of Hugging Face, or a mapping of columns. Several tables
+    (a folder of them, a pattern such as "north*.csv", a list of paths, paths and frames by name) are a client each.
 
     `backbone` makes features of images and texts: one that is open, or its name. A table of numbers and categories needs none:
-    the statistics of its columns are folded over its clients, unless an `encoder` is given. `columns` says which column is what.
-    With a `cache`, a folder, features are computed once. Images that are `unreadable` fail, or are skipped with a warning.
+    the statistics of its columns are folded over its clients, unless an `encoder` is given. A word has a place in the encoder
+    only where `release_words` training rows of one client have it; see `TableStatistics`. With a `cache`, a folder, features are
+    computed once. Images that are `unreadable` fail, or are skipped with a warning.
 
-    >>> rows = {"age": [40, 60, None, 50], "sex": ["f", "f", "m", "m"], "label": ["well", "ill", "ill", "well"]}
-    >>> load_data(rows).inputs.shape
-    (4, 4)
+    `label_column` names the labels, or makes two classes of a column: "num > 0" is 1 where it holds and 0 elsewhere, and
+    "outcome = ill" likewise. With `regression` labels are values. `columns` lists those of numbers and categories to use.
+
+    >>> rows = {"age": [40, 60, None, 50] * 3, "sex": ["f", "f", "m", "m"] * 3, "num": [0, 2, 1, 0] * 3}
+    >>> load_data(rows, label_column="num > 0").inputs.shape
+    (12, 4)
     """
     backbone = open_backbone(backbone) if isinstance(backbone, str) else backbone
-    source = source_of(data, columns, None if backbone is None else backbone.kind)
+    named = {"label_column": label_column, "client_column": client_column, "path_column": path_column}
+    which = Columns.of(columns, **named, text_column=text_column, split_column=split_column, regression=regression)
+    source = source_of(data, which, None if backbone is None else backbone.kind)
     if backbone is not None:
         found = extract(source, backbone, cache, unreadable=unreadable, progress=progress)
-        return source.dataset(found.rows, found.origin, found.kept, whole)
+        return dataset_of(source, found.rows, found.origin, found.kept, whole)
     if source.kind != COLUMNS:
         raise GramfoldError(f"{source.name} holds {source.kind}; name a backbone for them, such as {_SUCH_AS[source.kind]}")
-    encoder = encoder or folded_statistics(source).encoder()
-    return source.dataset(encoder(source.items), encoder.origin, whole=whole)
+    return table_dataset(source, release_words, encoder, whole)
 
 
 _SUCH_AS = {"images": "--backbone dinov2s", "texts": "--backbone minilm"}
-
-
-def folded_statistics(source: Source) -> TableStatistics:
-    """The statistics of a table's training rows, each client's for itself and then their sum."""
-    table = source.items
-    assert isinstance(table, dict)
-    owners = np.zeros(source.n, dtype=np.int64) if source.client is None else np.unique(source.client, return_inverse=True)[1]
-    owners = owners if source.train is None or not source.train.any() else np.where(source.train, owners, -1)
-    clients = [np.flatnonzero(owners == owner) for owner in np.unique(owners[owners >= 0])]
-    return reduce(add, (TableStatistics.of({name: values[rows] for name, values in table.items()}) for rows in clients))
 
 
 def features_for(
@@ -79,9 +82,10 @@ def features_for(
     if head.origin is None:
         raise GramfoldError("this head does not know what makes its features of raw samples; give it features (an .npz file)")
     if head.origin.kind == TABLE:
-        encoder = TableEncoder.reopen(head.origin)
-        source = source_of(data, Columns(only=tuple(encoder.statistics.by_column), labelled=False), COLUMNS)
-        return encoder(source.items), np.arange(source.n), source
+        name = Path(data).name if isinstance(data, str | Path) else type(data).__name__
+        table = raw_table(data)
+        source = Source(name, COLUMNS, table)
+        return encoded(head.origin, table, name), np.arange(source.n), source
     opened = reopen(head.origin, device, backbone)
     source = source_of(data, replace(columns or Columns(), labelled=False), opened.kind)
     found = extract(source, opened, cache, unreadable=unreadable, progress=progress)

@@ -54,7 +54,7 @@ class Analytic(Method):
     def _plan(self) -> Plan | None:
         return Plan.of(self.features)
 
-    def settled(self, task: Task, once: bool = False, bounded: bool = False) -> Method:
+    def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> Method:
         if self.features is not None:
             return self
         return replace(self, features=f"bias+{plain_term(task, bounded)}")

@@ -5,7 +5,7 @@ import json
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,6 @@ from gramfold.deploy.template import write_app
 from gramfold.deploy.toml import Value
 from gramfold.engines.events import Event, Progress
 from gramfold.engines.flower.network import Network, Site
-from gramfold.engines.inprocess import OPEN
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
 from gramfold.federation import Client, Federation
@@ -34,12 +33,14 @@ from gramfold.results.result import Result
 MAX_SITES = 16
 """A site is two processes, and a third while it works; more sites need more machines."""
 DEADLINE_SECONDS = 900.0
+OWN: Mapping[str, Value] = {"methods": "*", "release-threshold": 0.5, "release-features": 1e9}
+"""What sites allow that are this process's own: all that a run in it would."""
 
 
 class FlowerRuns:
     """Runs methods one after another on a network that starts with the first of them."""
 
-    def __init__(self, federation: Federation, folder: Path, ending: ExitStack, privacy: Privacy = OPEN) -> None:
+    def __init__(self, federation: Federation, folder: Path, ending: ExitStack, privacy: Privacy) -> None:
         self.federation, self.folder, self.privacy = federation, folder, privacy
         self._ending, self._numbers, self._starting = ending, itertools.count(1), threading.Lock()
         self._network: Network | None = None
@@ -85,7 +86,7 @@ class FlowerRuns:
             mine = result.clients[client.name]
             if result.global_head is None or mine.shared is not None:
                 return mine
-            return replace(mine, shared=score_head(result.global_head, client.test()))
+            return replace(mine, shared=score_head(result.global_head, client.test(), uncertain=False))
 
         clients = {client.name: tested(client) for client in self.federation}
         names = clients if keep_heads else ()
@@ -117,7 +118,7 @@ class _EventReader:
 
 
 @contextmanager
-def on_flower(federation: Federation, privacy: Privacy = OPEN) -> Iterator[FlowerRuns]:
+def on_flower(federation: Federation, privacy: Privacy) -> Iterator[FlowerRuns]:
     """A network with a site for each client, for the duration of the block. Its files are kept only if something fails."""
     check_sites(federation)
     folder = Path(tempfile.mkdtemp(prefix="gramfold-flower-"))
@@ -144,5 +145,5 @@ def sites_of(federation: Federation, folder: Path) -> list[Site]:
     for client in federation:
         path = folder / "data" / f"{wire.file_name(client.name)}.npz"
         samples.save(path, client, federation.task)
-        sites.append(Site(client.name, {"loader": samples.LOADER, "samples": str(path), "methods": "*"}))
+        sites.append(Site(client.name, {"loader": samples.LOADER, "samples": str(path), **OWN}))
     return sites
