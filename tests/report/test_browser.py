@@ -97,7 +97,7 @@ def test_the_table_of_clients_shows_names_as_they_are(browser, report):
 def test_another_method_and_another_order(browser, report):
     browser.open(report)
     words = "document.querySelector('.says').textContent"
-    browser.run("(() => { const s = document.getElementById('method'); s.value = 1; s.dispatchEvent(new Event('change')); })()")
+    browser.run("(() => { const s = document.getElementById('method'); s.value = 2; s.dispatchEvent(new Event('change')); })()")
     assert browser.run(words).startswith("afl: ")
     column = "[...document.querySelector('table.sortable').tBodies[0].rows].map(row => parseFloat(row.cells[1].textContent))"
     browser.run("document.querySelectorAll('table.sortable th button')[1].click()")
