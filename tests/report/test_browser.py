@@ -32,7 +32,13 @@ def report(tmp_path_factory) -> Path:
     X = rng.standard_normal((4, 8))[codes] + rng.standard_normal((360, 8))
     names = [*HOSTILE, *"abcdef"]
     federation = gf.Federation.from_clients({name: (X[i::9], codes[i::9]) for i, name in enumerate(names)})
-    content = result_of(federation, gf.Local(), gf.PACE(features="bias+linear+fourier:512"), gf.AFL("bias+linear"), labels=federation.label_counts())
+    content = result_of(
+        federation,
+        gf.Local(),
+        gf.PACE(features="bias+linear+fourier:512"),
+        gf.AFL("bias+linear"),
+        labels=federation.label_counts(),
+    )
     path = tmp_path_factory.mktemp("pages") / "report.html"
     path.write_text(render_page(content))
     return path

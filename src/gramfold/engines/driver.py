@@ -66,6 +66,12 @@ class Driver:
 
     # --- rounds ---
 
+    def run(self, given: Method, keep_heads: bool = True) -> Result:
+        """All rounds that are left, and the result."""
+        while not self.finished:
+            self.step()
+        return self.result(given, keep_heads)
+
     def step(self) -> None:
         """Run one round; the state changes only at its end."""
         method, state, transport = self.method, self.state, self.transport
@@ -154,7 +160,8 @@ class Driver:
 
         deliveries.announce(broadcast)
         return Final(
-            method, self.transport.clients(), broadcast, reply, self.state.contributed, shared, keep_heads, deliveries
+            method, self.transport.clients(), broadcast, reply, self.state.contributed, shared, keep_heads, deliveries,
+            self.transport.task,
         )  # fmt: skip
 
     def _client_result(self, done: Finished) -> ClientResult:

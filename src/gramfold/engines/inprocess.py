@@ -14,12 +14,9 @@ from gramfold.engines.options import RunOptions
 from gramfold.engines.secured import SecuredRound
 from gramfold.engines.transport import Contribution, Final, Finished, Out, Round, Transport
 from gramfold.engines.workers import Workers, cpu_count
-from gramfold.errors import GramfoldError
-from gramfold.evaluation import score_head
 from gramfold.federation import Federation, Samples
-from gramfold.heads import Head, Mapped
+from gramfold.heads import Head
 from gramfold.methods import Batched, ClientData, Method, Tunable
-from gramfold.methods.finishing import finished
 from gramfold.numerics import arrays, stopwatch, threads
 from gramfold.results.result import Result
 
@@ -228,17 +225,7 @@ class InProcess(Transport):
         with stopwatch.phase("aggregate"):
             reply = final.reply(name)
             final.deliveries.delivered(name, final.deliveries.packet(name, reply))
-        with stopwatch.phase("personalize"):
-            if not data.train.n:
-                raise GramfoldError(f"client {name!r} has no training samples; leave it out")
-            head = made.get(name) or final.method.personalize(data, reply)
-            head = finished(head, final.method, data, reply, self.task, final.keep_heads)
-        with stopwatch.phase("evaluate"):
-            test = on_device(self._by_name[name].test(), self.device)
-            mapped: Mapped = {}
-            scored = score_head(head, test, mapped)
-            shared = score_head(final.shared, test, mapped, uncertain=False) if final.shared is not None else None
-        done.append(Finished(name, data.train.n, scored, shared, head.chosen, head if final.keep_heads else None))
+        done.append(final.finished(data, lambda: on_device(self._by_name[name].test(), self.device), reply, made.get(name)))
 
 
 def on_device(samples: Samples, device: str) -> Samples:

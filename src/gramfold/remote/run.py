@@ -40,9 +40,7 @@ def _run(exchange: Exchange, settings: Settings, out: Path) -> Result:
     (out / EVENTS).unlink(missing_ok=True)
     transport = Remote(exchange, settings, event_writer(out / EVENTS))
     driver = Driver(transport.method, transport, settings.options)
-    while not driver.finished:
-        driver.step()
-    result = driver.result(settings.method)
+    result = driver.run(settings.method)
     task = transport.task
     result.save(out)
     write_page(out, page(
