@@ -5,8 +5,8 @@
     features    for every kernel: how often it fits a place best of its group, by how much it does; how often worst
     statistics  of every channel: mean, spread, least, most, quartiles, and how much lies in each octave of frequencies
 
-Competing kernels are Hydra (Dempster et al., 2023), of the ROCKET family. All are drawn from a frozen stream, so that clients have
-the same ones and nothing of their series is exchanged. Series may differ in length and have gaps: gaps inside are bridged by a
+Competing kernels are Hydra (Dempster et al., 2023), of the ROCKET family. All come from a frozen stream, so that clients have the
+same ones and nothing of their series is exchanged. Series may differ in length and have gaps: gaps inside are bridged by a
 straight line, and steps that are not there do not count.
 """
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.extras import require
+from gramfold.imports import require
 from gramfold.sources.cells import Table, is_missing
 
 PARQUET = (".parquet", ".pq")
