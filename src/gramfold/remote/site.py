@@ -27,11 +27,11 @@ import numpy as np
 from gramfold import wire
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import Evaluation, Scored, score_head
-from gramfold.federation import Client, Dataset, Samples, Task, load_npz
+from gramfold.federation import Client, Samples, Task, load_npz
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
-from gramfold.federation.npz import read_arrays
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method, make_method
+from gramfold.methods.finishing import finished, shared_head
 from gramfold.modules import import_from
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
@@ -46,6 +46,7 @@ from gramfold.report import make_card, write_card
 from gramfold.sources import is_raw
 from gramfold.version import __version__
 from gramfold.wire import Packet, file_name
+from gramfold.wire.npz import read_arrays
 from gramfold.wire.record import Record
 
 Answer = tuple[dict[str, Any], dict[str, Packet]]
@@ -113,7 +114,7 @@ class Site:
         dataset = load_npz(str(data), whole=False, regression=continuous) if self.raw is None else self.raw.dataset(task)
         if task is not None and task.origin is not None:
             task.origin.require(dataset.origin, "this site's data")
-        return load_source(self.name, _splits(dataset))
+        return load_source(self.name, dataset.splits())
 
     def client(self, task: Task) -> Client:
         return given_client(self.name, self.source(task), task, HELD_OUT)
@@ -217,23 +218,27 @@ class Site:
         train, test = work.client.train(), work.client.test()
         # for unbiased estimates a method must know whether its own samples are in the sum
         contributed = bool(work.memory_of) and header.get("upload") == work.memory_of
-        head = work.method.personalize(ClientData(self.name, train, dict(work.memory), contributed), work.broadcast)
-        head = head.with_origin(work.task.origin)
+        client = ClientData(self.name, train, dict(work.memory), contributed)
+        head = finished(work.method.personalize(client, work.broadcast), work.method, client, work.broadcast, work.task)
         path, scored = head_file(work.state, work.method.name), score_head(head, test)
         head.save(path)
         write_card(path, self._card(head, work, train, scored, header))
-        shared = work.method.global_head(work.broadcast)
+        shared = shared_head(work.method, work.broadcast, work.task)
+
+        def told(scored: Scored) -> Scored:
+            """What a secure sum or noise hides, how many samples are of which class, figures do not tell either."""
+            return scored.without_classes() if any(header.get(key) for key in PROTECTIONS) else scored
+
         return {
             "train": train.n,
-            "scored": scored.to_dict(),
-            "shared": None if shared is None else score_head(shared, test).to_dict(),
+            "scored": told(scored).to_dict(),
+            "shared": None if shared is None else told(score_head(shared, test, uncertain=False)).to_dict(),
             "chosen": dict(head.chosen),
         }, {}
 
     def _card(self, head: Head, work: "Work", train: Samples, scored: Scored, header: Mapping[str, Any]) -> dict[str, Any]:
         """What the site knows of its head; figures of others stay with them."""
-        found = Evaluation.of(scored, head.labels is not None)
-        figures = {"test_accuracy": found.accuracy, "test_rmse": found.rmse, "test_calibration_error": found.calibration_error}
+        figures = Evaluation.of(scored, head.labels is not None).for_card()
         sizes = {"training_samples": train.n, "test_samples": scored.n, "training_samples_of_all": work.task.samples}
         state = {"version": work.packet.digest()[:16], "run": work.run, "seed": work.task.seed}
         had = [words for key, words in PROTECTIONS.items() if header.get(key)]
@@ -332,15 +337,6 @@ def _upload_id(name: str, session: str, run: str, round_number: int, train: Samp
     """Equal for the same samples in the same session, however often they are requested."""
     identity = json.dumps([name, session, run, round_number, train.digest()])
     return hashlib.sha256(identity.encode()).hexdigest()[:32]
-
-
-def _splits(dataset: Dataset) -> ClientArrays:
-    known = dataset.labels is not None and len(dataset.targets)
-    y = np.asarray(dataset.labels)[dataset.targets] if known else dataset.targets
-    if dataset.train is None:
-        return dataset.inputs, y
-    rows, held_out = np.flatnonzero(dataset.train), np.flatnonzero(~dataset.train)
-    return dataset.inputs[rows], y[rows], dataset.inputs[held_out], y[held_out]
 
 
 def _listed_classes(path: Any) -> list[str] | None:

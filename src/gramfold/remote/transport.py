@@ -74,7 +74,8 @@ class Remote(Transport):
         self._run = self._task_text = self._session = ""
         self._find_nodes()
         self.task = self._agree()
-        self.method = settings.method.settled(self.task, settings.privacy.dp is not None, settings.privacy.secure is not None)
+        noisy, masked = settings.privacy.dp is not None, settings.privacy.secure is not None
+        self.method = settings.method.settled(self.task, once=noisy, bounded=noisy, masked=masked)
         self._run = "" if self.method.rounds == 1 else secrets.token_hex(8)
         _check_inputs(self.method, self.task)
         check_private(self.method, settings.privacy, self.task)

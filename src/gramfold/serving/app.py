@@ -3,6 +3,7 @@
 GET  /                   a page to try it
 GET  /health             what is served
 POST /predict            the only head's, or NAME/predict for one of several: JSON, or an image as a form's file or as it is
+                         ?novelty=1: also how unusual each sample is
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,10 +62,11 @@ def make_app(heads: Mapping[str, Served]) -> Any:
             answers = await run_in_threadpool(await _question(request, served))
         except GramfoldError as error:
             return JSONResponse({"error": " ".join(str(error).split())}, 400)
-        return JSONResponse({"head": served.name, "predictions": answers})
+        return JSONResponse({"head": served.name, **answers})
 
-    async def _question(request: Request, served: Served) -> Callable[[], list[dict[str, Any]]]:
+    async def _question(request: Request, served: Served) -> Callable[[], dict[str, Any]]:
         """What is to be computed; raises where the question cannot be read."""
+        novelty = request.query_params.get("novelty", "").lower() in ("1", "true")
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if int(request.headers.get("content-length") or MOST_BYTES + 1) > MOST_BYTES:
             raise GramfoldError(f"a question must say its length, and have no more than {MOST_BYTES >> 20} MB")
@@ -74,12 +76,12 @@ def make_app(heads: Mapping[str, Served]) -> Any:
                 if file is None or isinstance(file, str):
                     raise GramfoldError("the form has no file `image`")
                 image = await file.read()
-            return lambda: served.see(image)
+            return lambda: served.see(image, novelty)
         body = await request.body()
         if kind.startswith("image/") or kind == "application/octet-stream":
-            return lambda: served.see(body)
+            return lambda: served.see(body, novelty)
         question = read_question(body)
-        return lambda: served.answer(question)
+        return lambda: served.answer(question, novelty)
 
     return Starlette(
         routes=[

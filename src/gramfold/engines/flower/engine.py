@@ -87,7 +87,7 @@ class FlowerRuns:
             mine = result.clients[client.name]
             if result.global_head is None or mine.shared is not None:
                 return mine
-            return replace(mine, shared=score_head(result.global_head, client.test()))
+            return replace(mine, shared=score_head(result.global_head, client.test(), uncertain=False))
 
         clients = {client.name: tested(client) for client in self.federation}
         names = clients if keep_heads else ()

@@ -10,6 +10,7 @@ from gramfold.methods.parts.columns import COARSE, FINE
 from gramfold.methods.parts.learning import FEW as COMPARED
 from gramfold.methods.parts.learning import Plan
 from gramfold.methods.parts.pace_head import SKETCH
+from gramfold.methods.spaces import one_unit, plain_term
 from gramfold.moments.rounding import PRECISIONS, bytes_per_number, of_targets
 
 SCALE = 0.5
@@ -57,6 +58,7 @@ def default_features(
     memory: int,
     regime: str | None,
     precision: str | None = None,
+    bounded: bool = False,
     masked: bool = False,
 ) -> tuple[str, str]:
     """[1, z, cos(...)], and the precision that its numbers travel in: a Fourier feature for every ten samples, within 512 and
@@ -68,7 +70,9 @@ def default_features(
     for every two samples, in any round.
     """
     samples = task.samples if task.samples is not None else MANY
-    table = task.inputs <= COLUMNS
+    known = one_unit(task)
+    table = not known if known is not None else task.inputs <= COLUMNS
+    plain = plain_term(task, bounded)
     share, most = (3, 2048) if table else (10, MOST)
     wanted = 2 ** int(math.log2(min(max(samples / share, LEAST), most)))
     if budget is not None and not table and samples >= MANY:
@@ -82,15 +86,15 @@ def default_features(
         dim, digits = _largest(task, passes if learned else None, wanted, budget, memory, regime, precision, bound)
         if dim >= least:
             suffix = f":{SCALE:g}" if not learned else f"@learned:{passes}" if passes else "@learned"
-            rows = "rows+" if learned and task.inputs > COMPARED else ""
-            return f"{rows}bias+linear+fourier:{dim}{suffix}", digits
+            rows = "rows+" if budget is not None and not table and task.inputs > COMPARED else ""
+            return (f"{rows}bias+linear" if learned else f"bias+{plain}") + f"+fourier:{dim}{suffix}", digits
     digits = precision or ("float64" if budget is None else PRECISIONS[-1])
     needed = messages(task, 1 + task.inputs, None, regime, digits)
     if budget is not None and needed > budget:
         raise GramfoldError(
             f"a budget of {budget / 1000:g} kB is too small: {task.inputs} inputs take {needed / 1000:.1f} kB without any map"
         )
-    return "bias+linear", digits
+    return f"bias+{plain}", digits
 
 
 def _largest(
@@ -142,7 +146,8 @@ def messages(task: Task, width: int, plan: Plan | None, regime: str | None, prec
     total += (16 if exact else 8) * outputs**2  # the discriminant
     if plan is None:
         return total
-    columns = plan.inputs == "columns" or (plan.inputs is None and inputs <= COMPARED)
+    tabular = one_unit(task) is False or (one_unit(task) is None and inputs <= COMPARED)
+    columns = plan.inputs == "columns" or (plan.inputs is None and tabular)
     both = columns and plan.inputs is None
     counted = 4 * inputs * (COARSE + 4 * FINE) if columns else 0
     linear = 1 + (2 if both else 1) * inputs + (plan.dim // 6 if both else 0)  # with the rows' pilot
