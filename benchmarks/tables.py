@@ -512,7 +512,7 @@ def privacy() -> str:
             f"| {row['clients']} | {row['neighbours']} | {row['client_seconds']:.2f} | {server:.2f} | {' | '.join(moved)} |"
         )
     parts += [
-        f"### What the secure sum costs\n\n{secure['features']} features, {secure['classes']} classes, one core of a machine with other work; a client's seconds are those of all five steps, beside computing its moments. "
+        f"### What the secure sum costs\n\n{secure['features']} features, {secure['classes']} classes, processor's seconds on one core; a client's are those of all five steps, beside computing its moments. "
         "*Received* is without the broadcast, which is the plain run's. `python -m benchmarks.secure`.",
         "\n".join(lines),
     ]
