@@ -76,7 +76,7 @@ class _Personalized(BaseEstimator):  # type: ignore[misc]
     def _checked(self, X: Any, groups: Any, *y: Any, counting: Any = None, **asked: Any) -> tuple[Array, Any, np.ndarray | None]:
         """The features, the targets (where there are some to check), and each sample's group by name, None without groups."""
         if y:
-            self.encoder_ = None
+            self.encoder_: TableEncoder | None = None
         if self.encoder_ is not None or (y and is_frame(X) and not _is_complete(X, self.group_column)):
             checked, groups = self._encoded(X, groups, *y, counting=counting, **asked)
         else:
@@ -99,10 +99,12 @@ class _Personalized(BaseEstimator):  # type: ignore[misc]
             if y:
                 owners = None if groups is None else _names(groups, len(X))
                 self.encoder_ = _encoder_of(rows, owners, counting)
-            numbers = encoded(self.encoder_.origin, rows, "X")
+            assert self.encoder_ is not None
+            origin = self.encoder_.origin
+            numbers = encoded(origin, rows, "X")
         asked |= {"estimator": self}
         checked = check_X_y(numbers, *y, **asked) if y else (check_array(numbers, **asked), None)
-        known = known_rows(checked[0], self.encoder_.origin)
+        known = known_rows(checked[0], origin)
         return (known, checked[1]) if y else known, groups
 
     def _require_once(self, groups: Any) -> None:

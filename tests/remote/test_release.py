@@ -11,6 +11,7 @@ from gradient_cases import quick
 from gramfold.engines.flower.local_grid import run_locally
 from gramfold.errors import GramfoldError
 from gramfold.federation import Client
+from gramfold.remote.release import check_release
 
 SAFE = {"release-sites": 3}
 
@@ -80,3 +81,13 @@ def test_a_damaged_note_of_the_last_release_is_not_taken_for_none(sites):
         path.write_text(damaged)
         with pytest.raises(GramfoldError, match="damaged"):
             sites.run(gf.AFL(), **SAFE)
+
+
+def test_a_sum_of_too_few_sites_is_not_released_whatever_has_changed(tmp_path):
+    """After one was forgotten and the other two sent anew, three uploads have changed; but only two sites are in the sum."""
+    check_release(tmp_path, {"north": "1", "south": "1", "east": "1"}, 3)
+    with pytest.raises(GramfoldError, match="the sum of 2 sites is not released"):
+        check_release(tmp_path, {"north": "2", "south": "2"}, 3)
+    with pytest.raises(GramfoldError, match="the sum of 2 sites is not released"):
+        check_release(tmp_path, {"north": "1", "south": "1"}, 3)
+    check_release(tmp_path, {"north": "2", "south": "2", "west": "1"}, 3)

@@ -97,6 +97,7 @@ def run(
     dataset, device = reading.load(listed), reading.device
     chosen = _compatible(chosen, dataset, is_group=methods in GROUPS)
     cut = {"min_size": min_size, "small": "drop" if drop_small else "error"}
+    warned: dict[str, str] = {}
     pages, console = [], Console() if sys.stdout.isatty() else Console(width=150)
     numbers = [seed] if seeds is None else list(range(seed, seed + seeds))
     with show_progress(len(chosen) * len(numbers)) as progress:
@@ -112,6 +113,8 @@ def run(
                     if heads is not None:
                         _save_heads(heads / method.name if seeds is None else heads / method.name / f"seed-{number}", outcome)
                     results.append(replace(outcome, heads={}))
+                    if outcome.warning is not None:
+                        warned[method.name] = outcome.warning
             # what a network or a protection would hide is not shown here either
             hidden = engine != "inprocess" or secure or dp_eps is not None
             labels = None if hidden else federation.label_counts()
@@ -134,6 +137,8 @@ def run(
         sys.stdout.write(json.dumps(wire.sealed(content), indent=1, allow_nan=False) + "\n")
         return
     console.print(table)
+    for method, warning in warned.items():
+        console.print(f"{method}: {warning}", highlight=False, soft_wrap=True, style="yellow")
     if seeds is not None:
         console.print(f"Tables: {', '.join(str(out / name) for name in TABLES)}", highlight=False, soft_wrap=True)
     console.print(f"Report: {out / 'report.html'}    Figures: {out / 'result.json'}", highlight=False, soft_wrap=True)

@@ -337,6 +337,19 @@ class Figures(ABC):
         return evaluation.mean([value for value in known if value is not None])
 
     @property
+    def warning(self) -> str | None:
+        """That heads predict values worse than the mean of their client's other samples would; None: none does."""
+        known = {name: client.chosen.get("leave_one_out_r2") for name, client in self.clients.items()}
+        worse = {name: value for name, value in known.items() if value is not None and value < 0}
+        if not worse:
+            return None
+        name = min(worse, key=lambda name: worse[name])
+        return (
+            f"{len(worse)} of {len(known)} heads predict their own left-out samples worse than these samples' mean: R2 down to "
+            f"{worse[name]:.2g}, at client {name!r}. What clients share does not hold there"
+        )
+
+    @property
     def uplink_bytes(self) -> int:
         return sum(client.uplink_bytes for client in self.clients.values())
 

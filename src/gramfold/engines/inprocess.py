@@ -67,7 +67,8 @@ def run_inprocess(
         method, chosen = method.tune(federation, score)
         tuned = dict(chosen)
     with threads.engine():
-        method = method.settled(federation.task, once=keep_total is True or privacy.dp is not None)
+        noisy, masked = privacy.dp is not None, privacy.secure is not None
+        method = method.settled(federation.task, once=keep_total is True or noisy, bounded=noisy, masked=masked)
         check_private(method, privacy, federation.task)
         transport = InProcess(method, federation, device, progress, privacy)
         if found is not None:
@@ -167,7 +168,7 @@ class InProcess(Transport):
 
     def uploads(self, round_: Round) -> Iterator[Contribution]:
         method, self._round, secure = round_.method, round_, self.privacy.secure
-        self._secured = None if secure is None else SecuredRound(round_.clients, secure, method.implied(round_.broadcast))
+        self._secured = None if secure is None else SecuredRound(round_.clients, secure, method, round_.number, round_.broadcast)
         if isinstance(method, Batched) and method.prefers_batching(round_.broadcast):
             shares = [self._workers.server("local", lambda: self._batched(method, round_))]
             if self.progress:
@@ -205,7 +206,8 @@ class InProcess(Transport):
     def _add(self, round_: Round, share: _Share, data: ClientData, upload: Any) -> None:
         """Pass an upload on: to the worker's sum, or masked to the secure one."""
         if self.privacy.dp is not None:
-            upload = self.privacy.noisy(upload, round_.method.implied(round_.broadcast), len(round_.clients))
+            implied = round_.method.implied(round_.broadcast)
+            upload = self.privacy.noisy(upload, implied, len(round_.clients), data.train.weights)
         if self._secured is None:
             share.add(data, upload, round_.keep)
             return

@@ -208,6 +208,7 @@ class Federation:
         given = next((name for name, column in {**named, "columns": columns}.items() if column is not None), None)
         if given is not None:
             raise GramfoldError(f"{given}= is for clients given as tables, and these are numbers already; leave it out")
+        assert not isinstance(clients, str | Path)
         if not len(clients):
             raise GramfoldError("a federation needs at least one client")
         pairs = list(clients.items() if isinstance(clients, Mapping) else enumerate(clients))

@@ -10,16 +10,23 @@ from gramfold.errors import GramfoldError
 SENT = "sent.jsonl"
 
 
-def released(state: str | Path) -> frozenset[str]:
-    """The ids of all uploads that have left the site."""
+def lines(state: str | Path) -> list[dict[str, Any]]:
+    """All of it."""
     path = Path(state) / SENT
     if not path.exists():
-        return frozenset()
+        return []
     try:
-        entries = wire.read_lines(path)
-        return frozenset(str(entry["upload"]) for entry in entries if entry.get("bytes") and "upload" in entry)
-    except (AttributeError, ValueError):
+        found = wire.read_lines(path)
+        if not all(isinstance(entry, dict) for entry in found):
+            raise ValueError
+        return found
+    except ValueError:
         raise GramfoldError(f"{path} is damaged: restore it, so that releases can be counted") from None
+
+
+def released(state: str | Path) -> frozenset[str]:
+    """The ids of all uploads that have left the site."""
+    return frozenset(str(entry["upload"]) for entry in lines(state) if entry.get("bytes") and "upload" in entry)
 
 
 def note(state: str | Path, **entry: Any) -> None:

@@ -10,6 +10,12 @@
     release-eps = 8.0                 the largest eps of a run's differential privacy, which it then must have
     release-words = 5                 a word of a table leaves it only if so many training rows have it
 
+and of a secure sum, whether or not it is required (`secure_terms`):
+
+    release-threshold = 0.67          the least share of sites that must stay to its end and sign what it is of; two thirds
+    release-features = 0.5            the most features for each sample in it; one where it is not set
+    release-features-ever = 2.0       the same of all sums together that the site was in, each space counted once
+
 What the server announces is the server's word: see docs/deploy.md.
 """
 
@@ -30,6 +36,7 @@ from gramfold.wire.record import Record
 PREFIX = "release-"
 PROTECTIONS = {"secure": "a secure sum", "dp": "differential privacy"}
 """What a site can require, and what it is called. A run that has it says so in the header of its messages, under this key."""
+SHARES = ("threshold", "features", "features-ever")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +51,9 @@ class Policy:
     times: int | None = None
     require: frozenset[str] = frozenset()
     eps: float | None = None
+    threshold: float = 2 / 3
+    features: float = 1.0
+    features_ever: float | None = None
     words: int = RELEASE_WORDS
 
     @classmethod
@@ -64,10 +74,13 @@ class Policy:
             parse(text)
         numbers = [name for name in ("sites", "samples", "class-samples", "times", "words") if name in given]
         least: dict[str, Any] = {name.replace("-", "_"): _whole(name, given[name]) for name in numbers}
+        shares = {name.replace("-", "_"): _share(name, given[name]) for name in SHARES if name in given}
         eps = given.get("eps")
         if eps is not None and (isinstance(eps, bool) or not isinstance(eps, int | float) or not eps > 0):
             raise GramfoldError(f"{PREFIX}eps in this site's configuration must be a number above 0, got {eps!r}")
-        return cls(**least, methods=methods, maps=maps, require=require | ({"dp"} if eps is not None else set()), eps=eps)
+        return cls(
+            **least, **shares, methods=methods, maps=maps, require=require | ({"dp"} if eps is not None else set()), eps=eps
+        )
 
     def check_run(self, header: Mapping[str, Any]) -> None:
         """Raise unless a message's run is one that this site takes part in."""
@@ -124,6 +137,12 @@ class Policy:
 
 def _listed(value: Any) -> list[str]:
     return [part.strip() for part in str(value).split(",") if part.strip()]
+
+
+def _share(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < np.inf:
+        raise GramfoldError(f"{PREFIX}{name} in this site's configuration must be a number above 0, got {value!r}")
+    return float(value)
 
 
 def _whole(name: str, value: Any) -> int:

@@ -75,7 +75,6 @@ def folded_encoder(
 def say_unused(statistics: TableStatistics) -> None:
     """Warn of the columns that no encoder takes."""
     for name, why in statistics.unused().items():
-        forced = (
-            "" if statistics.by_column[name].words is not None else "; name it among --columns (in Python columns=) to use it"
-        )
+        singular = statistics.by_column[name].singular
+        forced = "; name it among --columns (in Python columns=) if it is a measurement" if singular else ""
         warnings.warn(f"column {name!r} {why}: it is not used{forced}", stacklevel=3)

@@ -50,6 +50,6 @@ class Comparison:
             return f"{whose}: {self.value!r} is no number, and {self.sign} compares numbers; for words write {self.column}=WORD"
         i = next(i for i, word in enumerate(words) if number_of(word) is None)
         return (
-            f"{whose}: sample {i} has {words[i]!r} in column {self.column!r}, and {self.sign} compares numbers; for words write "
+            f"{whose}: sample {i} has a word in column {self.column!r}, and {self.sign} compares numbers; for words write "
             f"{self.column}=WORD"
         )

@@ -13,8 +13,8 @@ from gramfold.errors import GramfoldError
 from gramfold.origin import Origin, known_rows
 from gramfold.sources.cells import Table
 from gramfold.sources.encoder import TableEncoder
-from gramfold.sources.opening import TABLES, is_table_file
-from gramfold.sources.reading import columns_of, is_frame, read_table
+from gramfold.sources.reading import TABLES, columns_of, is_frame, read_table
+from gramfold.sources.sites import is_table_file
 
 
 def is_raw_table(data: Any) -> bool:
@@ -57,8 +57,8 @@ def encoded_with_remark(origin: Origin, data: Any, whose: str = "the table") -> 
     if not max(map(len, table.values()), default=0):
         raise GramfoldError(f"{name} holds no samples")
     try:
-        rows = encoder(table)
-        unknown = encoder.unknown(table)
+        cells = encoder.read(table)
+        rows, unknown = encoder.encode(cells), encoder.unknown(cells)
     except GramfoldError as error:
         raise GramfoldError(f"{name}: {error}") from None
     n = len(rows)
