@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 import gramfold as gf
-from first_week.rare import SIZES, hospitals
 from gramfold.engines.folder import page
 from gramfold.report import card_markdown, render_page, result_table
 from gramfold.report.charts import client_strips
+from rare_cases import SIZES, hospitals
 
 METHODS = ["local", "afl", "fedhip"]
 
@@ -131,9 +131,10 @@ def test_the_page_and_the_card_show_them(result, federation):
     assert numbers["groups"][0]["methods"][0]["ends"][0][0] < result.clients["north"].auc
     assert [figure["named"] for figure in numbers["figures"] if figure.get("named")] == ["well"]
     assert "1 client has test samples of one class alone, and so no AUC: island." in made
-    console = Console(width=150, file=io.StringIO())
+    written = io.StringIO()
+    console = Console(width=150, file=written)
     console.print(result_table(content, 150))
-    assert f"{result.mean_auc:.3f}" in console.file.getvalue()
+    assert f"{result.mean_auc:.3f}" in written.getvalue()
     assert f"{result.mean_auc:.3f}" in client_strips(content["methods"])
     card = card_markdown(result.cards()["island"])
     assert "100.0 % (95 % confidence: 86.7 to 100.0 %)" in card

@@ -7,6 +7,7 @@ import gramfold as gf
 from gramfold.heads import Novelty
 from gramfold.heads.novelty import COLUMNS, EXACT, directions, root_of
 from gramfold.solve.ridge import factorise
+from gramfold.wire import Packet
 
 
 def test_with_few_features_it_ranks_as_the_leverage_does(rng):
@@ -61,9 +62,8 @@ def test_who_does_not_know_says_so_and_what_cannot_be_is_refused(federation):
     with pytest.raises(gf.GramfoldError, match="afl does not know what training samples look like"):
         result.global_head.novelty(np.zeros((1, 8)))
     packet = result.heads["1"].pack()
-    bad = gf.Head.unpack
-    packet.arrays["familiar.usual"] = packet.arrays["familiar.usual"][::-1].copy()
+    packet = Packet({**packet.arrays, "familiar.usual": packet["familiar.usual"][::-1].copy()}, packet.meta)
     with pytest.raises(gf.GramfoldError, match="novelty"):
-        bad(packet)
+        gf.Head.unpack(packet)
     with pytest.raises(gf.GramfoldError, match="NaN"):
         result.heads["1"].novelty(np.full((1, 8), np.nan))

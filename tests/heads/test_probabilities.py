@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import gramfold as gf
 from gramfold.heads import softmax, unforeseen_after
 from gramfold.heads.probabilities import floored
+from gramfold.wire import Packet
 
 
 @given(st.integers(1, 10**6), st.integers(2, 30), st.integers(0, 2**31), st.floats(0, 200))
@@ -44,6 +45,6 @@ def test_the_floor_is_in_the_file_and_checked(tmp_path, federation):
     head.save(tmp_path / "head")
     assert gf.load_head(tmp_path / "head").unforeseen == head.unforeseen > 0
     packet = head.pack()
-    packet.meta["unforeseen"] = 1.5
+    packet = Packet(packet.arrays, {**packet.meta, "unforeseen": 1.5})
     with pytest.raises(gf.GramfoldError, match=r"cannot spread 1\.5"):
         gf.Head.unpack(packet)

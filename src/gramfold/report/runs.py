@@ -35,7 +35,7 @@ def _average(seeds: Sequence[int], entries: Sequence[Mapping[str, Any]]) -> dict
     ]
     sums = {key: _summed([entry[key] for entry in entries if entry.get(key)]) for key in ("reliability", "positive")}
     total = {key: sum(entry[key] for entry in entries) for key in ("uplink_bytes", "downlink_bytes")}  # of all these clients
-    single = {"intervals": {}, "bootstrap": {}, "history": []}  # those are of one seed each
+    single: dict[str, Any] = {"intervals": {}, "bootstrap": {}, "history": []}  # those are of one seed each
     return {**first, **figures, **total, **sums, **single, "seconds": seconds, "clients": clients}
 
 
