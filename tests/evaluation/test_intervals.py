@@ -81,6 +81,9 @@ def test_a_heads_score_has_an_interval_for_every_figure(rng):
         assert low < getattr(scored, key) < high, key
     assert not score_head(head, Samples(X, y), uncertain=False).intervals
     assert "draws" not in scored.to_dict()
+    hidden = scored.without_classes()
+    assert (hidden.positives, hidden.reliability) == (None, None)
+    assert set(hidden.intervals) == {"accuracy", "log_loss", "brier"}, "how wide an AUC's is tells the classes"
     assert type(scored).from_dict(scored.to_dict()).to_dict() == scored.to_dict()
 
 
