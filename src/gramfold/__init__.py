@@ -14,7 +14,7 @@ from gramfold.errors import (
     SharedHeadWarning,
 )
 from gramfold.federation import Federation
-from gramfold.heads import Head, load_head
+from gramfold.heads import Explanation, Head, load_head
 from gramfold.methods import (
     AFL,
     APFL,
@@ -55,13 +55,13 @@ if TYPE_CHECKING:
     from gramfold.sources import Columns
 
 __all__ = [
-    "AFL", "APFL", "DP", "PACE", "ClientResult", "Columns", "Comparison", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS",
-    "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "FedZO", "Federation",
-    "GramfoldError",
-    "Head", "HeartPFL", "IllConditionedWarning", "InputError", "LearnedFeaturesWarning", "Local", "LocalClasses", "LocalSGD",
-    "Moments", "PFedACnnL", "PFedMe", "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning",
-    "Result", "SecureSum", "SharedHeadWarning", "TableTransformer", "__version__", "compare", "load_data", "load_head",
-    "load_result", "open_backbone", "run", "series", "windows", "write_onnx", "write_sklearn", "write_torch",
+    "AFL", "APFL", "DP", "PACE", "ClientResult", "Columns", "Comparison", "DeepAFL", "Ditto", "Explanation", "FedACnnL",
+    "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "FedZO",
+    "Federation", "GramfoldError", "Head", "HeartPFL", "IllConditionedWarning", "InputError", "LearnedFeaturesWarning",
+    "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe", "PaceCNN", "PersonalizedClassifier",
+    "PersonalizedRegressor", "PrecisionWarning", "Result", "SecureSum", "SharedHeadWarning", "TableTransformer",
+    "__version__", "compare", "load_data", "load_head", "load_result", "open_backbone", "run", "series", "windows",
+    "write_onnx", "write_sklearn", "write_torch",
 ]  # fmt: skip
 
 _LATER = {
