@@ -3,9 +3,9 @@
     python -m benchmarks.frozen run OUT.json [--cifar FILE.npz] [--shift FILE.npz] [--tables FOLDER] [--only NAME,...] [--seeds 1]
     python -m benchmarks.frozen compare BEFORE.json AFTER.json
 
-`run` measures whichever gramfold is imported. Embeddings and digits have a linear map, cells called "default" that which PACE chooses
-itself. Accuracy in points, log loss in nats, root mean square errors in the target's units, each a mean over clients; `estimate` is
-what clients foresee for a fresh draw. `compare` prints the mean difference over seeds with its standard error.
+`run` measures whichever gramfold is imported. Embeddings and digits have a linear map, cells called "default" the one that PACE
+chooses. Accuracy in points, log loss in nats, root mean square errors in the target's units, each a mean over clients; `estimate`
+is what clients foresee for a fresh draw. `compare` prints the mean difference over seeds with its standard error.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -112,12 +112,17 @@ def sited(folder: str | None, times: int) -> Iterator[Cell]:
     yield Cell("heart", "hospitals", X, sick, shared_out(whose, 1), 6 * times, gf.PACE())
 
 
-def measured(cell: Cell, seed: int) -> dict[str, float]:
-    """Means over clients."""
+def federated(cell: Cell, seed: int) -> tuple[gf.Federation, dict[str, tuple[Any, ...]]]:
+    """A seed's cut, and every client's samples for training and for testing."""
     parts = split(cell.X, cell.y, cell.owners(seed), seed)
     clients = {str(k): (a.inputs, a.targets, b.inputs, b.targets) for k, (a, b) in enumerate(parts)}
     labels = {} if cell.regression else {"labels": range(int(cell.y.max()) + 1)}
-    federation = gf.Federation.from_clients(clients, regression=cell.regression, seed=seed, **labels)
+    return gf.Federation.from_clients(clients, regression=cell.regression, seed=seed, **labels), clients
+
+
+def measured(cell: Cell, seed: int) -> dict[str, float]:
+    """Means over clients."""
+    federation, clients = federated(cell, seed)
     begun = time.process_time()  # of this process alone: machines are shared
     result = gf.run(cell.method, federation)
     seconds, found = time.process_time() - begun, []
@@ -125,12 +130,13 @@ def measured(cell: Cell, seed: int) -> dict[str, float]:
         head = result.heads[name]
         if cell.regression:
             low, high = head.predict_interval(X, 0.9).T
-            found.append({"rmse": float(np.sqrt(np.mean((head.predict(X) - y) ** 2))), "estimate": head.chosen["leave_one_out_rmse"],
-                          "coverage": float(np.mean((low <= y) & (y <= high)))})  # fmt: skip
+            rmse, covered = float(np.sqrt(np.mean((head.predict(X) - y) ** 2))), float(np.mean((low <= y) & (y <= high)))
+            found.append({"rmse": rmse, "estimate": head.chosen["leave_one_out_rmse"], "coverage": covered})
             continue
         likely = head.predict_proba(X)
-        found.append({"accuracy": 100 * float(np.mean(likely.argmax(1) == y)), "estimate": 100 * head.chosen["leave_one_out_accuracy"],
-                      "log_loss": float(-np.log(likely[np.arange(len(y)), y].clip(1e-12)).mean())})  # fmt: skip
+        right, lost = likely.argmax(1) == y, -np.log(likely[np.arange(len(y)), y].clip(1e-12))
+        foreseen = 100 * head.chosen["leave_one_out_accuracy"]
+        found.append({"accuracy": 100 * float(right.mean()), "estimate": foreseen, "log_loss": float(lost.mean())})
     means = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
     if "accuracy" in means:
         means["shared"] = 100 * float(result.global_accuracy)

@@ -116,14 +116,14 @@ def shifted(clients: int, n: int, turn: float, seed: int = 0) -> dict[str, tuple
 
 
 def test_where_features_shift_a_client_goes_its_own_way_and_where_they_do_not_it_stays():
-    """Ahead of the shared model, of each alone and of FedHiP with the shift; none goes its own way without it."""
+    """Ahead of the shared model, of each alone and of FedHiP with the shift; without it next to nobody leaves the shared solution."""
     apart = gf.Federation.from_clients(shifted(6, 300, turn=2.0))
     result = gf.run(PACE(features="bias+linear"), apart)
-    assert sum(client.chosen["alpha"] > 0 for client in result.clients.values()) >= 2
-    for rival in (gf.Local, gf.FedHiP, gf.APFL):
-        assert result.mean_accuracy > gf.run(rival("bias+linear"), apart).mean_accuracy - 0.005  # 1800 test samples
+    assert sum(client.chosen["stay"] < 0.1 for client in result.clients.values()) >= 2
+    for rival in (gf.Local(), gf.FedHiP(), gf.APFL()):
+        assert result.mean_accuracy > gf.run(rival, apart).mean_accuracy - 0.005  # 1800 test samples
     alike = gf.run(PACE(features="bias+linear"), gf.Federation.from_clients(shifted(6, 300, turn=0.0)))
-    assert max(client.chosen["alpha"] for client in alike.clients.values()) == 0
+    assert max(client.chosen.get("blend", 0.0) + client.chosen["own"] for client in alike.clients.values()) < 0.1
 
 
 def test_small_clients_with_everybodys_classes_do_not_believe_their_counts():
@@ -227,8 +227,9 @@ def test_odd_clients_are_clients_like_any_other(method):
         if head.probabilistic:
             np.testing.assert_allclose(head.predict_proba(X).sum(1), 1.0)
     if isinstance(method, PACE) and method != PACE():  # by default few of the nine samples are left to judge by
-        own, shared = ((head.predict_proba(X)[:, 2]).mean() for head in (result.heads["one class"], result.global_head))
-        assert own > 1.5 * shared, "it has only ever seen class 2"
+        own, shared = (head.predict_proba(X)[:, 2] for head in (result.heads["one class"], result.global_head))
+        odds = own / (1 - own) / (shared / (1 - shared))
+        assert np.median(odds) > 1.5, "it has only ever seen class 2"
 
 
 def test_a_class_nobody_has_is_hardly_ever_predicted():
@@ -271,13 +272,9 @@ def test_a_late_client_is_not_left_out_of_a_sum_it_never_was_in():
 
 
 def test_fixed_values_are_used_as_given():
-    federation = skewed()
-    result = gf.run(PACE(features="bias+linear", beta=2.0, weights=FIXED), federation)
+    result = gf.run(PACE(features="bias+linear", beta=2.0, weights=FIXED, parts=()), skewed())
     for head in result.heads.values():
-        assert (
-            head.chosen["beta"],
-            *(head.chosen[name] / (1 - head.chosen["own"]) for name in ("cosine", "gaussian")),
-        ) == pytest.approx((2.0, *FIXED))
+        assert (head.chosen["beta"], head.chosen["cosine"], head.chosen["gaussian"]) == (2.0, *FIXED)
 
 
 def test_heads_survive_saving(tmp_path):
@@ -294,13 +291,13 @@ def test_the_features_grow_with_the_data_and_stay_within_memory_and_budget():
     def chosen(samples: int | None, inputs: int = 768, **given: Any) -> PACE:
         return PACE(**given).settled(Task(inputs, tuple(range(10)), 10, 0, samples))
 
-    assert chosen(200).features == chosen(5_000).features == "bias+linear+fourier:512:0.5"
-    assert chosen(50_000).features == "rows+bias+linear+fourier:4096@learned"
-    assert chosen(50_000, learn=False).features == "bias+linear+fourier:4096:0.5"
+    assert chosen(200).features == chosen(5_000).features == "bias+columns+fourier:512:0.5"
+    assert chosen(50_000).features == "bias+linear+fourier:4096@learned"
+    assert chosen(50_000, learn=False).features == "bias+columns+fourier:4096:0.5"
     assert chosen(500, inputs=8).features == "bias+linear+fourier:512@learned", "it may be a table"
     assert chosen(5_000, inputs=8).features == "bias+linear+fourier:1024@learned:2", "with curves"
-    assert chosen(10**7, memory=2**28).features == "rows+bias+linear+fourier:2048@learned"
-    assert chosen(10**6, memory=2**20).features == "bias+linear", "no room for a Fourier map"
+    assert chosen(10**7, memory=2**28).features == "bias+linear+fourier:2048@learned"
+    assert chosen(10**6, memory=2**20).features == "bias+columns", "no room for a Fourier map"
     assert (chosen(50_000).regime, chosen(5_000).regime, chosen(50_000, regime="sum").regime) == ("sketch", "sum", "sum")
     assert chosen(None).settled(Task(768, tuple(range(10)), 10, 0)) == chosen(None), "what is settled stays so"
 
@@ -351,6 +348,6 @@ def test_people_who_each_hold_the_page_their_own_way():
     apart = gf.Federation.from_clients(parts, test=0.25, seed=0)
     mine = gf.run(PACE(features="bias+linear"), apart)
     for rival in (gf.Local(), gf.FedHiP(), gf.APFL()):
-        assert mine.mean_accuracy > gf.run(rival, apart).mean_accuracy - 0.005
+        assert mine.mean_accuracy > gf.run(rival, apart).mean_accuracy - 0.01  # 437 test samples
     estimate = np.mean([client.chosen["leave_one_out_accuracy"] for client in mine.clients.values()])
     assert abs(estimate - mine.mean_accuracy) < 0.03  # 450 test samples

@@ -25,6 +25,9 @@ from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
+IN_CODE = {"in code": True}
+"""Metadata of a method's fields that no text can give: they are not among its parameters."""
+
 INSTEAD = {
     "images": "extract features first, or flatten with X.reshape(len(X), -1), or use pacecnn or a gradient method",
     "features": "give images (n x height x width x channels), or use another method",
@@ -62,6 +65,8 @@ class Method(ABC):
     """Whether clients can compute a model after every round, not only after the last."""
     weighted: ClassVar[bool] = False
     """Whether it honours weights of samples."""
+    remedies: ClassVar[Mapping[str, str]] = {}
+    """What to set where a run has no more than "sums", for a method that would keep uploads, or a round, "once"."""
     threaded: ClassVar[bool] = True
     """Whether an engine may work on several clients at once, a thread each."""
 
@@ -158,6 +163,10 @@ class Method(ABC):
         """Figures of the round that led to the broadcast, for the history."""
         return {}
 
+    def remedy(self, need: str) -> str:
+        """What to do where a run has no more than that, as the end of an error."""
+        return f"set {self.name}'s {self.remedies[need]}" if need in self.remedies else "use another method"
+
     def check_kind(self, task: Task) -> None:
         """Raise, with a word on what to do, unless it works on the task's kind of samples."""
         kind = "images" if task.shape else "features"
@@ -179,7 +188,7 @@ class Method(ABC):
 
     def parameters(self) -> Mapping[str, Any]:
         """The hyper-parameters, as given."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.metadata != IN_CODE}
 
 
 @dataclass(frozen=True)

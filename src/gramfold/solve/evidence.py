@@ -1,7 +1,7 @@
 """What a place among the classes says for each of them: named terms, which a client weighs by how likely they make its samples.
 
-Three classes and more have an angle: the cosine decides among many, with few the length matters too (the Gaussian). Two have one
-axis, on which an angle is only a sign: there a score is taken for a probability, or for a draw from two distributions on the axis.
+Three classes and more have an angle: the cosine decides among many, with few the length matters too (the Gaussian). Two have
+one axis, on which an angle is only a sign: there a score is taken for a probability, or for a draw from two distributions.
 """
 
 import math
@@ -79,8 +79,8 @@ class Gaussian(Term):
 
 @dataclass(frozen=True)
 class LogOdds(Term):
-    """What two classes' scores say beyond their mean if they are probabilities. Where features can follow any curve, least squares
-    makes them just that. They cannot be sure of it: see UNLIKELY."""
+    """What two classes' scores say beyond their mean if they are probabilities. Where features can follow any curve, least
+    squares makes them just that. They cannot be sure of it: see UNLIKELY."""
 
     name: ClassVar[str] = "log_odds"
 

@@ -19,8 +19,8 @@ LEAST = 1e-9
 
 
 class FreeRidge:
-    """Of rows (n x m, n > 1), with the roots of their weights (n x 1; None: one each). One gram for all, a factor for each penalty,
-    in the dual where that is smaller. Penalties are in units of the centred rows' mean squared length.
+    """Of rows (n x m, n > 1), with the roots of their weights (n x 1; None: one each). One gram for all, a factor for each
+    penalty, in the dual where that is smaller. Penalties are in units of the centred rows' mean squared length.
 
     A solution is its `coordinates`, in which everything is linear: one more row than the system, the last being the intercept.
     """

@@ -26,8 +26,8 @@ WORTH = 5.0
 
 @dataclass(frozen=True)
 class Grouping:
-    """`labels`, of each point; `centres` (groups x q); `tree`, Ward's, as SciPy's `linkage` gives it; `evidence`, by the number of
-    groups, in nats."""
+    """`labels`, of each point; `centres` (groups x q); `tree`, Ward's, as SciPy's `linkage` gives it; `evidence`, by the number
+    of groups, in nats."""
 
     labels: np.ndarray
     centres: np.ndarray

@@ -1,4 +1,4 @@
-"""A client's own kernel ridge with a free intercept: every width and penalty left out exactly, and the gradients of what it found.
+"""A client's own kernel ridge with a free intercept: every width and penalty left out exactly, and the gradients of what it is.
 
     K_ij = exp(-|x_i - x_j|^2 / (2 w s)),  s the mean of |x_i - x_j|^2
     Kc   = (I - 1 q') K (I - q 1') = U diag(e) U',  q the samples' shares of the weight     one eigendecomposition for a width,
@@ -6,8 +6,8 @@
     left-out residual_i = p a_i / (p [(Kc + p I)^-1]_ii - q_i)
     f(x) = sum_i a_i k(x, x_i) + b,   sum_i a_i = 0
 
-With weights rows and columns of Kc, targets and a are multiplied by their roots: a sample is left out with all its weight. For a few
-hundred samples; of more a client takes some as landmarks, and its rows are k(x, landmarks) k(landmarks, landmarks)^-1/2.
+With weights rows and columns of Kc, targets and a are multiplied by their roots: a sample is left out with all its weight. For a
+few hundred samples; of more a client takes some as landmarks, and its rows are k(x, landmarks) k(landmarks, landmarks)^-1/2.
 """
 
 from dataclasses import dataclass
@@ -52,9 +52,7 @@ class KernelFit:
     def gradients(self, points: np.ndarray) -> np.ndarray:
         """Those of f at each point, output by output (outputs x n x d): -2 / scale sum_j a_j k(x, x_j) (x - x_j)."""
         kernel = self._kernel(points)
-        parts = [
-            (kernel @ each)[:, None] * points - kernel @ (each[:, None] * self.landmarks) for each in self.coefficients.T
-        ]
+        parts = [(kernel @ each)[:, None] * points - kernel @ (each[:, None] * self.landmarks) for each in self.coefficients.T]
         return -2.0 / self.scale * np.stack(parts)
 
 
@@ -103,9 +101,7 @@ class _Spectrum:
     share: np.ndarray
 
     @classmethod
-    def of(
-        cls, distances: np.ndarray, landmarks: np.ndarray, scale: float, share: np.ndarray, roots: np.ndarray
-    ) -> "_Spectrum":
+    def of(cls, distances: np.ndarray, landmarks: np.ndarray, scale: float, share: np.ndarray, roots: np.ndarray) -> "_Spectrum":
         kernel = np.exp(-distances / scale)
         if len(kernel) == len(landmarks):
             mean = kernel @ share

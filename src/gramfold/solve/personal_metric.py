@@ -1,11 +1,11 @@
 """Which directions matter to clients' own functions, whatever these are: learned over all of them by sums.
 
-    client   f_k: its own kernel ridge in the metric so far                                  (`own_kernel`)
-             A_k = sum_i grad f_k(x_i) grad f_k(x_i)'
-             sends g_k n_k A_k / trace A_k        g_k: the share of its variance that it explains, left out. Who has learned
-                                                  nothing has no say, and however steep its function, none has more than samples
-             and n_k / 2 log(left-out error / variance)      how unlikely this metric leaves its samples
-    server   A = sum;  M = A / trace A + FLOOR I / d;  T = M^(1/2), so that clients' samples vary by d in all along x T
+client   f_k: its own kernel ridge in the metric so far                                  (`own_kernel`)
+         A_k = sum_i grad f_k(x_i) grad f_k(x_i)'
+         sends g_k n_k A_k / trace A_k        g_k: the share of its variance that it explains, left out. Who has learned
+                                              nothing has no say, and however steep its function, none has more than samples
+         and n_k / 2 log(left-out error / variance)      how unlikely this metric leaves its samples
+server   A = sum;  M = A / trace A + FLOOR I / d;  T = M^(1/2), so that clients' samples vary by d in all along x T
 """
 
 from dataclasses import dataclass

@@ -6,13 +6,14 @@ functions depend on.
     client   its point: the mean of its samples less that, whitened, in a slot drawn by lot (`groups`); its kernel ridge again
     server   groups of the points, the metric: or that there is nothing to find
 
-Sums only, of numbers far fewer than the moments'. A client then finds its group by itself, as can one that comes late; moments are
-folded group by group, and its shared model is the one in which its group's samples count for more, where left-out samples of the
-group are likelier by it.
+Sums only, of numbers far fewer than the moments'. A client then finds its group by itself, as can one that comes late; moments
+are folded group by group, and its shared model is the one in which its group's samples count for more, where left-out samples of
+the group are likelier by it.
 """
 
 from gramfold.methods.differences.found import Found
 from gramfold.methods.differences.groups import Groups, Summary
+from gramfold.methods.differences.method import Differs, groups_of
 from gramfold.methods.differences.phase import Differing, Plan
 
-__all__ = ["Differing", "Found", "Groups", "Plan", "Summary"]
+__all__ = ["Differing", "Differs", "Found", "Groups", "Plan", "Summary", "groups_of"]

@@ -1,9 +1,9 @@
 """Groups of clients that resemble each other, whatever mix of classes they have.
 
-A client's point is the mean of its samples less what is to be expected of them: of their class, for classes; for values, how their
-residuals of a linear fit go with each column. In units of the samples' own spread, and of many columns DIRECTIONS at random. A
-server that only sees a sum sees all points, but not whose they are: each is in a slot drawn by lot, and those that meet in one are
-passed over.
+A client's point is the mean of its samples less what is to be expected of them: of their class, for classes; for values, how
+their residuals of a linear fit go with each column. In units of the samples' own spread; of many columns DIRECTIONS at random. A
+server that only sees a sum sees all points, but not whose they are: each is in a slot drawn by lot, and those that meet in one
+are passed over.
 """
 
 from collections.abc import Mapping
@@ -37,8 +37,8 @@ POINTS = "points"
 
 @dataclass(frozen=True)
 class Summary(Record, kind="differences/summary"):
-    """What a client's point is made of: `plain`, the map to [1, x]; `expected`, the mean of each class, or the linear fit's weights
-    (inputs + 1 x outputs); `whiten` (numbers of a sample x directions)."""
+    """What a client's point is made of: `plain`, the map to [1, x]; `expected`, the mean of each class, or the linear fit's
+    weights (inputs + 1 x outputs); `whiten` (numbers of a sample x directions)."""
 
     plain: Map
     expected: Array

@@ -1,4 +1,4 @@
-"""The metric that clients' own functions share: what a client says of it, and when it is kept (see `solve/personal_metric.py`)."""
+"""The metric that clients' own functions share: what a client says of it, and when it is kept (`solve/personal_metric.py`)."""
 
 from dataclasses import dataclass
 

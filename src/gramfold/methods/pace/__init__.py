@@ -1,33 +1,40 @@
 """PACE, prior-adjusted closed-form estimator: gramfold's own method. One round, calibrated probabilities, nothing to set.
 
-    client   moments of phi(Z)                                              as in AFL
-    server   beta by GCV; S + beta I = L L', W = (S + beta I)^-1 M; the discriminant of the left-out scores; sends L, W, these
-    client   u_i = y_i - (y_i - W'f_i) / (1 - h_i), h_i = |L^-1 f_i|^2      its own samples' leave-one-out scores
-             a_i, b_i = cosine and Gaussian evidence of u_i                 for each class, in the scores' whitened space
-             q = log(counts + 1/C)                                          its class prior, which it knows exactly
-             (s, t) = most likely weights of s a + t b + q                  a few Newton steps
-             E = Y - softmax(s a + t b + q)                                 the residual
-             R = ridge of E on psi(Z), r_i its left-out fit                 refinement stream, in the dual where n < d2
-             (s, t, l) = most likely weights of s a + t b + l r + q         with a prior worth a few samples: small clients shrink
-    head     softmax(s a(x) + t b(x) + l psi(x) R + q)
+    client     moments of phi(Z)                                            as in AFL
+    server     P by GCV; S + P = T T', W = (S + P)^-1 M; the discriminant of the left-out scores; sends T, W, these
+    client     u_i = y_i - (y_i - W'f_i) / (1 - h_i), h_i = |T^-1 f_i|^2    its own samples' leave-one-out scores
+               e_1, e_2 = terms of evidence of u_i                          cosine and Gaussian; of two classes log-odds, logistic
+               q = log E[(counts + a pi) / (n + a)]                         its class prior, a as likely as its counts make it
+               (s, t) = most likely weights of s e_1 + t e_2 + q            a few Newton steps
+
+    candidates, each with what it says of sample i when i is left out, exactly:
+      stay             z = s e_1(u) + t e_2(u)
+      blend(alpha)     the same, its samples counting alpha times more:      u_i = y_i - r_i / (1 - l_i (1 + 1/alpha))
+      residual(gamma)  z + c R(y - softmax(z + q))                          R: a ridge with a free intercept, left out
+      own(gamma)       c R(y - softmax(q))                                  nothing shared but the map
+    L_c = sum_i log softmax(z_c + q)[y_i]                                   of the samples that may judge
+    w_c = p_c exp(L_c) / sum of these                                       p: stay 1, residuals 4, blends and own 0.1
+    head       softmax(sum_c w_c z_c(x) + q)                                one head: all is linear in its coordinates
+
+Values differ in the likelihood alone: a candidate's prediction stands for z, c is one, and L_c is normal, as wide as its own
+left-out errors. With p adding up to one, a client falls short of no candidate's left-out likelihood by more than log 1/p_c, a model
+of its own among them: nobody is worse off for joining. (But for blends: their scores are averaged before evidence is made of them.)
 
 A client's model does not depend on how the others' data is split among them: it uses only their sums. (Regression on tables is
 the exception, unless told otherwise: see `own_parts`.)
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from gramfold.errors import GramfoldError
 from gramfold.features import Map, MetricMap
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods import differences, learning
-from gramfold.methods.analytic import Analytic
-from gramfold.methods.differences import Differing, Found, Groups
-from gramfold.methods.differences.groups import is_groups
-from gramfold.methods.learning import Learning, Plan, comparable_as, unseen
+from gramfold.methods import learning
+from gramfold.methods.differences import Differs, Found, groups_of
+from gramfold.methods.learning import Plan, comparable_as, unseen
 from gramfold.methods.learning.own_parts import Common
 from gramfold.methods.pace import sizes
 from gramfold.methods.pace.bounds import bounded
@@ -35,7 +42,7 @@ from gramfold.methods.pace.candidates import PARTS, OwnPart, Part
 from gramfold.methods.pace.client import OwnSamples, personalized
 from gramfold.methods.pace.influence import root_of
 from gramfold.methods.pace.personal_kernel import PersonalKernel
-from gramfold.methods.pace.priors import Priors
+from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import (
     GroupPooled,
     Pooled,
@@ -46,18 +53,17 @@ from gramfold.methods.pace.server import (
     shared_head,
     solved,
 )
-from gramfold.methods.protocol import ClientData
+from gramfold.methods.protocol import IN_CODE, ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
-from gramfold.moments import Implied, Moments
+from gramfold.moments import Moments
 from gramfold.moments.rounding import PRECISIONS
 from gramfold.numerics.arrays import Array
 from gramfold.uploads import GroupedMoments
-from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 RESIDUALS, EMBEDDED = "relu:1024", 100
-"""The map that residuals are fitted on, and up to how many inputs: wider ones are embeddings, on which it brings nothing beyond the
-shared features, and costs half of a client's time (`benchmarks/ablation.py`)."""
+"""The map that residuals are fitted on, and up to how many inputs: wider ones are embeddings, on which it brings nothing beyond
+the shared features, and costs half of a client's time (`benchmarks/ablation.py`)."""
 
 
 @dataclass(frozen=True)
@@ -75,16 +81,18 @@ class Streams(Record, kind="pace/streams"):
     """How clients differ, where that was asked."""
     groups: Sequence[GroupPooled] = ()
     """The pooled ridges of groups, once there are sums to solve."""
+    decision: sizes.Decision | None = None
 
     @property
     def chosen(self) -> Any:
         own_parts = {} if self.common is None else {"own_parts": True}
+        decided = {} if self.decision is None else {"regime": self.decision.regime, "why": "; ".join(self.decision.reasons)}
         differ = {} if self.found is None else self.found.described
         if self.groups:
             differ |= {"group_weights": [group.copies - 1.0 for group in self.groups]}
             differ |= {"group_gains": [round(group.gain, 1) for group in self.groups]}
         pooled = self.pooled.chosen if self.pooled is not None else {}
-        return {**learning.described(self.space.map), **own_parts, **differ, **pooled}
+        return {**decided, **learning.described(self.space.map), **own_parts, **differ, **pooled}
 
     def pooled_for(self, group: int | None) -> tuple[Pooled, float]:
         """The shared ridge of a client in that group, and how many times the samples of its clients are in it."""
@@ -95,9 +103,10 @@ class Streams(Record, kind="pace/streams"):
 
 
 @dataclass(frozen=True)
-class PACE(Analytic):
+class PACE(Differs):
     """Everything that is None is chosen in closed form: the Fourier dimension of `features` from the amount of data, `beta` by
-    GCV, `weights` (of cosine evidence, Gaussian evidence and refinement) by each client from its left-out likelihood.
+    GCV, `weights` (of the terms of evidence) by each client from its left-out likelihood, `refinement` (the map that residuals
+    are fitted on): ReLU features up to 100 inputs, the shared ones beyond.
 
     `learn`: whether the metric of the Fourier features is learned, in rounds before; None: where it pays (up to 100 inputs, or
     from 10,000 samples on). `budget`: the most bytes that a client may send and receive, all rounds together, as a number or as
@@ -105,10 +114,12 @@ class PACE(Analytic):
     "float32", "float16" or "int8" (uploads alone, the rest then in float16); None: float64, or with a budget whatever lets the
     largest map into it. Sums are float64 always; the result says how far rounding may have moved them (`chosen["rounding"]`).
 
-    `regime` is what the server holds and sends so that clients can leave their own samples out: "sum" - only the summed moments,
-    and it sends the m x m triangle L; "moments" - each client's, and it sends as many directions as it has samples; "sketch" -
-    only the sum, and it sends a 128 x m sketch of L, from which leverages are approximate; None: "sum" where the triangle has up
-    to 16 MB, else "sketch".
+    `regime` is what the server sends so that clients can leave their own samples out: "sum" - the m x m triangle T; "sketch" -
+    a 128 x m sketch of T^-1, from which leverages are approximate, and nothing can be blended; None: "sum" where the triangle has
+    up to 16 MB, else "sketch". What was decided, and why, is in the result's `chosen`.
+
+    `parts` are what makes candidates beside staying (`candidates.PARTS`): without one, `replace(method, parts=...)`, it has that
+    part's candidates no more, and with another's it has these. `priors`: what is likely before a client is seen.
 
     `own_parts`: in regression on tables clients take what is their own, an offset or more, out of the targets before they are
     folded. What they have in common is found better so, but depends on how samples are cut among them, as it must. With False
@@ -121,8 +132,9 @@ class PACE(Analytic):
     """
 
     name: ClassVar[str] = "pace"
-    summary: ClassVar[str] = "class prior, discriminant and refinement, all chosen by leave-one-out; calibrated"
+    summary: ClassVar[str] = "candidates averaged by left-out likelihood, on the class prior; calibrated"
     paper: ClassVar[str] = "gramfold"
+    remedies: ClassVar[Mapping[str, str]] = {"once": "features='bias+linear'"}
     probabilistic: ClassVar[bool] = True
 
     features: MapLike | None = None
@@ -135,10 +147,9 @@ class PACE(Analytic):
     memory: int = 2**30
     precision: str | None = None
     own_parts: bool = True
-    groups: bool | Mapping[str, str] | None = None
-    personal: bool | None = None
-    parts: tuple[Part, ...] = (*PARTS, PersonalKernel())
-    priors: Priors = Priors()
+    parts: tuple[Part, ...] = field(default=(*PARTS, PersonalKernel()), metadata=IN_CODE)
+    priors: Priors = field(default=PRIORS, metadata=IN_CODE)
+    decision: sizes.Decision | None = field(default=None, metadata=IN_CODE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -149,12 +160,6 @@ class PACE(Analytic):
             raise GramfoldError(f"learn is True, False or None (where it pays), not {self.learn!r}")
         if self.precision not in (None, *PRECISIONS):
             raise GramfoldError(f"numbers travel in one of {', '.join(PRECISIONS)}, not {self.precision!r}")
-        if self.groups not in (None, True, False) and not is_groups(self.groups):
-            raise GramfoldError(
-                "groups is True, False, None, or the group of each client by name, such as {'berlin': 'scanner A'}"
-            )
-        if self.personal not in (None, True, False):
-            raise GramfoldError(f"personal is True, False or None (where it pays), not {self.personal!r}")
         require_regime(self._regime, self.name)
         _ = self._most_bytes
 
@@ -171,7 +176,7 @@ class PACE(Analytic):
         return None if self.budget is None else sizes.bytes_of(self.budget)
 
     def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> "PACE":
-        """With the features and the regime that follow from the task."""
+        """With the features, the regime and the precision that follow from the task; `decision` says why."""
         regime = "sketch" if self.regime is None and self.budget is not None else self.regime
         spec, precision = self.features, self.precision
         if spec is None:
@@ -180,45 +185,25 @@ class PACE(Analytic):
                 precision = "float64"
             most = self._most_bytes
             spec, precision = sizes.default_features(task, learn, most, self.memory, regime, precision, bounded, masked)
-        regime = regime or sizes.default_regime(_width(spec, task))
-        groups, personal = self.groups, self.personal
-        if bounded and (groups not in (None, False) or personal):
-            raise GramfoldError(
-                "how clients differ is learned from sums without noise: with differential privacy leave out groups and personal"
-            )
-        # what is asked of clients before the moments would be further rounds
-        groups, personal = not once if groups is None else groups, not once if personal is None else personal
-        return replace(
-            self, features=spec, learn=None, budget=None, regime=regime, precision=precision, groups=groups, personal=personal
+        found = sizes.decide(
+            str(spec),
+            precision or "float64",
+            _width(spec, task),
+            self.regime,
+            task.samples,
+            self.features is not None,
+            self._most_bytes,
         )
-
-    @property
-    def _differences(self) -> differences.Plan:
-        given = None if isinstance(self.groups, bool | None) else Groups.given(self.groups)
-        return differences.Plan(self.groups is True, self.personal is True, given)
-
-    @property
-    def rounds(self) -> int:
-        return super().rounds + self._differences.rounds
-
-    def is_last(self, round_number: int, broadcast: Any) -> bool:
-        return not isinstance(broadcast, Learning | Differing)
-
-    def begin(self, task: Task) -> Any:
-        if self.features is None:
-            return self.settled(task).begin(task)
-        begun = super().begin(task)
-        return begun if isinstance(begun, Learning) else self._differing(begun)
-
-    def _differing(self, start: Streams) -> Any:
-        """What is asked about how clients differ, before the moments."""
-        space = start.space if start.common is None else replace(start.space, outputs=start.space.outputs // 2)
-        begun = Differing.begin(self._differences, space, start.seed, start)
-        return begun if isinstance(begun, Differing) else replace(start, found=begun)
+        decision = self.decision or found
+        return replace(
+            self, features=spec, learn=None, budget=None, regime=found.regime, precision=precision, decision=decision,
+            **self.asked(once, bounded),
+        )  # fmt: skip
 
     def start(self, space: Space, task: Task) -> Streams:
         spec = RESIDUALS if self.refinement is None and task.inputs <= EMBEDDED else self.refinement
-        return Streams(space, None if spec is None else draw_map(spec, task, "refinement"), task.seed)
+        refinement = None if spec is None else draw_map(spec, task, "refinement")
+        return Streams(space, refinement, task.seed, decision=self.decision)
 
     def learned(self, start: Streams, map: Map, common: Common | None = None) -> Streams:
         if isinstance(map, MetricMap) and self._precision != "float64":
@@ -233,58 +218,16 @@ class PACE(Analytic):
         begun: Any = self.learned(self._started(task), broadcast.space.map, broadcast.common)
         return replace(begun, found=broadcast.found)
 
-    def learned_before(self, broadcast: Streams) -> bool:
-        found = broadcast.found or Found()
-        grouped = found.groups is not None and found.groups.named is None
-        return self._plan is not None or grouped or found.personal is not None
-
     def by_sample(self, broadcast: Streams) -> bool:
-        groups = _groups_of(broadcast)  # a client's is found from all of its samples
-        return broadcast.common is None and (groups is None or groups.named is not None)
+        return broadcast.common is None and super().by_sample(broadcast)
 
     @property
     def adds_up(self) -> bool:
         """Rounded samples cannot be taken out of a sum again."""
         return super().adds_up and self._precision == "float64"
 
-    def local(self, client: ClientData, broadcast: Any) -> Any:
-        if isinstance(broadcast, Differing):
-            return broadcast.local(client)
-        upload = super().local(client, broadcast)
-        if not isinstance(upload, Moments):
-            return upload
-        groups = _groups_of(broadcast)
-        upload = upload.rounded(self._precision)
-        return upload if groups is None else groups.grouped(client, upload)
-
-    def aggregate(self, total: Any, broadcast: Any) -> Any:
-        if isinstance(broadcast, Differing):
-            after = broadcast.step(total)
-            return after if isinstance(after, Differing) else replace(broadcast.start, found=after)
-        after = super().aggregate(total, broadcast)
-        learned = isinstance(broadcast, Learning) and not isinstance(after, Learning)
-        return self._differing(after) if learned else after
-
-    def check_packet(self, packet: Packet, broadcast: Any) -> None:
-        groups = _groups_of(broadcast)
-        if isinstance(broadcast, Differing):
-            broadcast.check_packet(packet)
-        elif groups is not None:
-            groups.check_packet(packet, broadcast.space)
-        else:
-            super().check_packet(packet, broadcast)
-
-    def check(self, upload: Any, broadcast: Any) -> None:
-        groups = _groups_of(broadcast)
-        if isinstance(broadcast, Differing):
-            broadcast.check(upload)
-        elif groups is not None:
-            groups.check(upload, broadcast.space)
-        else:
-            super().check(upload, broadcast)
-
-    def implied(self, broadcast: Any) -> Implied:
-        return Implied() if isinstance(broadcast, Differing) else super().implied(broadcast)
+    def moments(self, client: ClientData, broadcast: Streams) -> Moments:
+        return super().moments(client, broadcast).rounded(self._precision)
 
     @property
     def takes_own_parts(self) -> bool:
@@ -309,7 +252,7 @@ class PACE(Analytic):
         def of_group(moments: Moments) -> Pooled:
             return make(moments, beta, self._regime, broadcast.seed, units, self._precision, caution)
 
-        groups = pool_groups(total, pooled, _groups_of(broadcast).count, units, of_group)
+        groups = pool_groups(total, pooled, groups_of(broadcast).count, units, of_group)
         return replace(broadcast, pooled=pooled, groups=groups)
 
     def personalize(self, client: ClientData, broadcast: Streams) -> Head:
@@ -338,15 +281,6 @@ class PACE(Analytic):
 
     def global_head(self, broadcast: Streams) -> Head:
         return shared_head(broadcast.space, solved(broadcast.pooled), self.name, self.priors)
-
-    def parameters(self) -> Mapping[str, Any]:
-        """Without those that no text can give."""
-        return {key: value for key, value in super().parameters().items() if key not in ("parts", "priors")}
-
-
-def _groups_of(broadcast: Any) -> Groups | None:
-    """The groups by which moments are folded."""
-    return broadcast.found.groups if isinstance(broadcast, Streams) and broadcast.found is not None else None
 
 
 def _width(spec: MapLike, task: Task) -> int:

@@ -14,7 +14,7 @@ samples, once again as far as they lie apart; of more, less."""
 
 
 def bounded(head: Head, targets: Array) -> Head:
-    """The head with bounds, from the targets (n x outputs) that its client has. A client of fewer than FEW samples knows of none."""
+    """The head with bounds, from the targets (n x outputs) of its client, which with fewer than FEW samples knows of none."""
     seen = arrays.to_numpy(targets)
     if head.errors is None or len(seen) < FEW:
         return head

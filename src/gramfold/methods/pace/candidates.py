@@ -121,7 +121,7 @@ class Blend(Part):
             before = self.before / len(self.alphas)
             tried = Candidate(self.name, scores, stay.added, coordinates={samples.influence: move}, before=before, alpha=alpha)
             told = samples.likelihood.of(tried)
-            if told < best:
+            if told <= best:
                 break
             found, best = [*found, tried], told
         return found
@@ -133,13 +133,13 @@ class Residual(Part):
 
     name: ClassVar[str] = "residual"
     of_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (0.3, 0.003))
-    """How much of logits to believe, and penalty. A client with two of ten classes is all but certain of most samples, and what is
-    left is noise of the few others; at a part of their face value all samples have a say, and at less of a penalty."""
+    """How much of logits to believe, and penalty. A client with two of ten classes is all but certain of most samples, and what
+    is left is noise of the few others; at a part of their face value all samples have a say, and at less of a penalty."""
     of_two_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (1.0, 3.0), (1.0, 30.0))
     """Of two classes none is ruled out beforehand."""
     of_values: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 1e4)
     """Penalties; with the last an offset is all there is."""
-    before: float = 1.0
+    before: float = 4.0
 
     def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:
         if not samples.fits:

@@ -13,7 +13,7 @@ from gramfold.heads import Errors, Head, Stream
 from gramfold.methods.pace.candidates import PARTS, Basis, Candidate, Own, OwnPart, OwnRidge, Part
 from gramfold.methods.pace.influence import Influence, influence_of
 from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average, predicted
-from gramfold.methods.pace.priors import Priors
+from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import Pooled
 from gramfold.methods.parts.selection import left_out_r2
 from gramfold.methods.protocol import ClientData
@@ -73,9 +73,9 @@ class OwnSamples:
         personal: Sequence[Map] = (),
         apart: OwnPart | None = None,
     ) -> "OwnSamples":
-        """`rows` are the features of the samples that count, `judging` says whose labels these have not seen (None: all). `copies`:
-        how many times the shared solution counts samples of its clients like this one; `personal`: maps in the metric that clients'
-        own functions share."""
+        """`rows` are the features of the samples that count, `judging` says whose labels these have not seen (None: all).
+        `copies`: how many times the shared solution counts samples of clients like this one; `personal`: maps in the metric that
+        clients' own functions share; `apart`: the own part that is out of the targets already."""
         train = counting(client)
         targets, roots, shared = space.targets(train, rows), root_weights(train, rows), full(pooled.weights)
         once = np.ones(train.n) if train.weights is None else arrays.to_numpy(train.weights)
@@ -88,7 +88,8 @@ class OwnSamples:
         if space.classification:
             likelihood = _of_classes(
                 space, pooled, arrays.to_numpy(train.targets), once, once if judging is None else once * judging,
-                arrays.to_numpy(scores), arrays.to_numpy(copies * influence.leverages) if copies else None, priors, weights, copies,
+                arrays.to_numpy(scores), arrays.to_numpy(copies * influence.leverages) if copies else None, priors, weights,
+                copies,
             )  # fmt: skip
         return cls(space, refinement, train.inputs, rows, targets, roots, once, copies, shared, influence,
                    scaled(residuals, roots), scores, likelihood, personal, apart)  # fmt: skip
@@ -111,8 +112,8 @@ class OwnSamples:
         return len(self.targets) > 2
 
     def fitted(self, ridge: OwnRidge, targets: Array, gamma: float) -> tuple[Array, Array]:
-        """What a ridge of the client's own tells each sample by the others (n x C), and its coordinates; both in what they add to a
-        prediction."""
+        """What a ridge of the client's own tells each sample by the others (n x C), and its coordinates; both in what they add to
+        a prediction."""
         fit, numbers = ridge.fit(arrays.like(targets, self.rows), gamma)
         return self.likelihood.step * fit, self.likelihood.step * numbers
 
@@ -171,8 +172,8 @@ def personalized(samples: OwnSamples, parts: Sequence[Part], pooled: Pooled, jud
 
 
 def gained(candidates: Sequence[Candidate], mixture: Candidate, likelihood: Likelihood) -> dict[str, float]:
-    """What the client gained by joining: by how much its left-out samples are likelier than in a model of its own alone, in nats a
-    sample. Nothing where it has too few for one."""
+    """What the client gained by joining: by how much its left-out samples are likelier than in a model of its own alone, in nats
+    a sample. Nothing where it has too few for one."""
     own, judges = [each for each in candidates if each.name == Own.name], float(likelihood.judges.sum())
     if not own or not judges > 0:
         return {}
@@ -190,7 +191,7 @@ def personal_head(
     method: str,
 ) -> Head:
     """PACE's head on any features, for methods that make their own."""
-    samples = OwnSamples.of(client, space, refinement, pooled, rows, None, Priors(), weights)
+    samples = OwnSamples.of(client, space, refinement, pooled, rows, None, PRIORS, weights)
     return personalized(samples, PARTS, pooled, None, method)
 
 

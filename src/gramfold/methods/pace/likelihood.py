@@ -22,8 +22,8 @@ LEAST = 1e-3
 
 
 class Likelihood(ABC):
-    """Of a client's samples, one after another left out. `judges`: how often each counts here (n); those whose labels the features
-    have seen do not."""
+    """Of a client's samples, one after another left out. `judges`: how often each counts here (n); those whose labels the
+    features have seen do not."""
 
     classification: ClassVar[bool]
     judges: np.ndarray

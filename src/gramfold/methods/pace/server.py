@@ -10,7 +10,7 @@ import numpy as np
 from gramfold.errors import GramfoldError
 from gramfold.heads import Errors, Head
 from gramfold.methods.pace.influence import Sketch
-from gramfold.methods.pace.priors import Priors
+from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
@@ -77,8 +77,8 @@ def pool(
     precision: str = "float64",
     caution: float = 1.0,
 ) -> Pooled:
-    """From the sum of all moments. `units`, `caution`: in, and with, which the penalty is chosen; `precision`: of the weights and the
-    sketch that clients are sent."""
+    """From the sum of all moments. `units`, `caution`: in, and with, which the penalty is chosen; `precision`: of the weights and
+    the sketch that clients are sent."""
     ridge, digits = PooledRidge.of(total, beta, units, caution), of_targets(precision)
     source: Factor | Sketch = ridge.factor
     if regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
@@ -123,7 +123,7 @@ def pool_groups(
     return found
 
 
-def shared_head(space: Space, pooled: Pooled, method: str, priors: Priors = Priors()) -> Head:  # noqa: B008 (it is frozen)
+def shared_head(space: Space, pooled: Pooled, method: str, priors: Priors = PRIORS) -> Head:
     """The head of all clients: nothing of anybody's own, and the pooled class shares."""
     if pooled.counts is None or pooled.discriminant is None:
         spread = None if pooled.spread is None else arrays.to_numpy(pooled.spread)

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from gramfold import uploads, wire
-from gramfold.engines.folded import Run
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head, load_head
 from gramfold.methods import make_method, spec_of
 from gramfold.origin import Origin
 from gramfold.report import card_files, write_card
+from gramfold.results.folded import Run
 from gramfold.wire import Packet
 from gramfold.wire.record import Record, plain
 

@@ -72,8 +72,8 @@ class Run:
             raise GramfoldError("no sample would be left in the model")
         if forget and self.method.learned_before(self.broadcast):
             warnings.warn(
-                "these samples are out of the model, but its features, or groups of clients, were learned with them; for what never "
-                "saw them run again without them, or use learn=False, groups=False and personal=False",
+                "these samples are out of the model, but its features, or groups of clients, were learned with them; for what "
+                "never saw them run again without them, or use learn=False, groups=False and personal=False",
                 LearnedFeaturesWarning,
                 stacklevel=4,
             )
@@ -82,8 +82,9 @@ class Run:
     def _require_by_sample(self, name: str) -> None:
         if not self.method.by_sample(self.broadcast):
             raise GramfoldError(
-                f"what client {name!r} takes out of its targets, or its group, depends on all of its samples: give all that are in "
-                "the model to forget and all that shall be in it to add, in one update; or run with own_parts=False and groups=False"
+                f"what client {name!r} takes out of its targets, or its group, depends on all of its samples: give all that are "
+                "in the model to forget and all that shall be in it to add, in one update; or run with own_parts=False and "
+                "groups=False"
             )
 
     def _upload(self, name: str, train: Samples, begin: Record) -> Summed:

@@ -9,10 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gramfold import evaluation, report
-from gramfold.engines import saved
-from gramfold.engines.by_name import ByName
-from gramfold.engines.figures import OF_CLASSES, OF_VALUES, ClientResult, Figures
-from gramfold.engines.folded import Run
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.evaluation import Calibration, Evaluation, Scored
 from gramfold.federation import Federation, Samples
@@ -21,6 +17,10 @@ from gramfold.methods import ClientData
 from gramfold.methods.finishing import finished, shared_head
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.results import saved
+from gramfold.results.by_name import ByName
+from gramfold.results.figures import OF_CLASSES, OF_VALUES, ClientResult, Figures
+from gramfold.results.folded import Run
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -59,7 +59,7 @@ class Result(Figures):
 
     @property
     def groups(self) -> dict[str, int | str]:
-        """The group of each client that is in one, where the method found or was given any: a number, or the name it was given."""
+        """The group of each client that is in one, where the method found or was given any: a number, or its name."""
         names = self.chosen.get("group_names")
         found = {name: client.chosen["group"] for name, client in self.clients.items() if "group" in client.chosen}
         return {name: group if names is None else names[group] for name, group in found.items()}

@@ -1,0 +1,127 @@
+"""A method that asks how clients differ: the rounds for that between those of learned features and that of the moments."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gramfold.errors import GramfoldError
+from gramfold.methods.analytic import Analytic
+from gramfold.methods.differences.found import Found
+from gramfold.methods.differences.groups import Groups, is_groups
+from gramfold.methods.differences.phase import Differing, Plan
+from gramfold.methods.learning import Learning
+from gramfold.methods.protocol import ClientData
+from gramfold.methods.spaces import Space
+from gramfold.moments import Implied, Moments
+from gramfold.wire import Packet
+from gramfold.wire.record import Record
+
+
+@dataclass(frozen=True)
+class Differs(Analytic):
+    """Its broadcasts around the moments have a field `found`, and folded are moments by group where groups were found."""
+
+    groups: bool | Mapping[str, str] | None = None
+    personal: bool | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.groups, bool | None) and not is_groups(self.groups):
+            raise GramfoldError(
+                "groups is True, False, None, or the group of each client by name, such as {'berlin': 'scanner A'}"
+            )
+        if not isinstance(self.personal, bool | None):
+            raise GramfoldError(f"personal is True, False or None (where it pays), not {self.personal!r}")
+
+    def asked(self, once: bool, bounded: bool) -> dict[str, Any]:
+        """`groups` and `personal`, once it is settled whether these are asked for: not where further rounds are not wanted."""
+        if bounded and (self.groups not in (None, False) or self.personal):
+            raise GramfoldError(
+                "how clients differ is learned from sums without noise: with differential privacy leave out groups and personal"
+            )
+        given = {"groups": self.groups, "personal": self.personal}
+        return {name: not once if value is None else value for name, value in given.items()}
+
+    @property
+    def _differences(self) -> Plan:
+        given = None if isinstance(self.groups, bool | None) else Groups.given(self.groups)
+        return Plan(self.groups is True, self.personal is True, given)
+
+    @property
+    def rounds(self) -> int:
+        return super().rounds + self._differences.rounds
+
+    def is_last(self, round_number: int, broadcast: Any) -> bool:
+        return not isinstance(broadcast, Learning | Differing)
+
+    def learned_before(self, broadcast: Any) -> bool:
+        found: Found = broadcast.found or Found()
+        grouped = found.groups is not None and found.groups.named is None
+        return self._plan is not None or grouped or found.personal is not None
+
+    def by_sample(self, broadcast: Any) -> bool:
+        groups = groups_of(broadcast)  # a client's is found from all of its samples
+        return groups is None or groups.named is not None
+
+    def begin(self, task: Any) -> Any:
+        if self.features is None:
+            return self.settled(task).begin(task)
+        begun = super().begin(task)
+        return begun if isinstance(begun, Learning) else self._differing(begun)
+
+    def _differing(self, start: Any) -> Record:
+        """What is asked about how clients differ, before the moments."""
+        space: Space = start.space
+        doubled = getattr(start, "common", None) is not None and space.outputs is not None
+        if doubled:  # targets are folded twice; asked are those as they are
+            space = replace(space, outputs=space.outputs // 2)
+        begun = Differing.begin(self._differences, space, start.seed, start)
+        answered: Record = replace(start, found=begun) if isinstance(begun, Found) else begun
+        return answered
+
+    def local(self, client: ClientData, broadcast: Any) -> Any:
+        if isinstance(broadcast, Differing):
+            return broadcast.local(client)
+        if isinstance(broadcast, Learning):
+            return super().local(client, broadcast)
+        moments, groups = self.moments(client, broadcast), groups_of(broadcast)
+        return moments if groups is None else groups.grouped(client, moments)
+
+    def moments(self, client: ClientData, broadcast: Any) -> Moments:
+        """A client's, as they travel."""
+        return self.upload(client, broadcast)
+
+    def aggregate(self, total: Any, broadcast: Any) -> Any:
+        if isinstance(broadcast, Differing):
+            after = broadcast.step(total)
+            return after if isinstance(after, Differing) else replace(broadcast.start, found=after)
+        after = super().aggregate(total, broadcast)
+        learned = isinstance(broadcast, Learning) and not isinstance(after, Learning)
+        return self._differing(after) if learned else after
+
+    def check_packet(self, packet: Packet, broadcast: Any) -> None:
+        groups = groups_of(broadcast)
+        if isinstance(broadcast, Differing):
+            broadcast.check_packet(packet)
+        elif groups is not None:
+            groups.check_packet(packet, broadcast.space)
+        else:
+            super().check_packet(packet, broadcast)
+
+    def check(self, upload: Any, broadcast: Any) -> None:
+        groups = groups_of(broadcast)
+        if isinstance(broadcast, Differing):
+            broadcast.check(upload)
+        elif groups is not None:
+            groups.check(upload, broadcast.space)
+        else:
+            super().check(upload, broadcast)
+
+    def implied(self, broadcast: Any) -> Implied:
+        return Implied() if isinstance(broadcast, Differing) else super().implied(broadcast)
+
+
+def groups_of(broadcast: Any) -> Groups | None:
+    """The groups by which moments are folded."""
+    found = getattr(broadcast, "found", None)
+    return found.groups if isinstance(found, Found) else None
