@@ -21,6 +21,8 @@ TRIED = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """How many times more than others' they may count."""
 WORTH = 3.0
 """In nats: what a weight must gain on a smaller one."""
+MOST = 0.85
+"""Degrees of freedom per sample, at most."""
 PROBES = 64
 """Random signs by which a trace is taken: it is off by sqrt(2 / 64) of a single direction's share."""
 
@@ -64,8 +66,9 @@ def group_weight(gram: Array, cross: Array, penalty: Array | float, group: Sums)
         factor = factorise(gram + a * own, penalty)
         weights = factor.solve(cross + a * group.cross)
         freedom = (1.0 + a) * float((probes * factor.solve(through)).sum())
-        if freedom >= 0.95 * n:
+        if freedom >= MOST * n and a:  # near interpolation the criterion is 0/0
             break
+        freedom = min(freedom, 0.95 * n)
         score = 0.5 * n * _log_determinant(group, weights, own) - n * group.outputs * float(np.log(n - freedom))
         first = min(first, score) if a == 0 else first
         if score < least - (WORTH if a else 0.0):

@@ -20,7 +20,7 @@ MOST = 16
 """Groups, at most."""
 OWN = 1.0
 """A: for how many clients the prior has one that is in no group."""
-WORTH = 5.0
+WORTH = 10.0
 """So many nats more groups must be worth than fewer."""
 
 
