@@ -63,6 +63,7 @@ SOURCES = {
     "site_tables": Source("site_tables", ("pace", "afl", "local"), 60),
     "more_tables": Source("more_tables", ("pace", "afl", "local"), 60),
     "every_data": Source("every_data --cifar FILE.npz --shift FILE.npz", ANALYTIC, 180),
+    "differ": Source("differ FOLDER", ANALYTIC, 15),
     "gpu": Source("gpu", ("pace", "apfl"), 3),
     "fair": Source("fair FILE.npz --device cuda --jobs 14", (*ANALYTIC, "localclasses", "fedavg", "feddbe"), 20),
     "ceiling": Source("ceiling FILE.npz --device cuda", (), 10),
