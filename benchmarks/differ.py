@@ -141,7 +141,8 @@ def heart(folder: Path, seed: int) -> Iterator[Row]:
         rows, y = raw[:, :10], (raw[:, -1] > 0).astype(int)
         dummies = [(rows[:, [c]] == np.array(values)).astype(float) for c, values in ((2, (1, 2, 3, 4)), (6, (0, 1, 2)))]
         X = np.column_stack([np.delete(rows, [2, 6], 1), *dummies])
-        split = train_test_split(np.arange(len(y)), test_size=0.34, train_size=0.66, random_state=43, stratify=y)
+        drawn = y if np.bincount(y, minlength=2).min() > 1 else None  # one centre has a single patient without the disease
+        split = train_test_split(np.arange(len(y)), test_size=0.34, train_size=0.66, random_state=43, stratify=drawn)
         clients[file.stem] = X[split[0]], y[split[0]], X[split[1]], y[split[1]]
     yield from measured("heart disease", "FLamby's", seed, gf.Federation.from_clients(clients, labels=[0, 1]))
 

@@ -108,7 +108,7 @@ def left_out_means(points: np.ndarray, noise: np.ndarray, labels: np.ndarray) ->
 
 def _weights(noise: np.ndarray) -> np.ndarray:
     """Of points in a mean: who has few samples says less, and nobody with many says all."""
-    return 1.0 / (noise + noise.mean() + 1e-300)
+    return np.asarray(1.0 / (noise + noise.mean() + 1e-300))
 
 
 def _spread(points: np.ndarray, noise: np.ndarray, labels: np.ndarray) -> float:
