@@ -15,7 +15,7 @@ from benchmarks.provenance import age
 from benchmarks.timing import RESULTS
 from gramfold.bench import open_bench
 from gramfold.bench.published import HEART_PFL_PROTOCOL
-from gramfold.methods.parts.traffic import bytes_of
+from gramfold.methods.pace.sizes import bytes_of
 from gramfold.report.text import duration, size
 
 ROOT = Path(__file__).parents[1]

@@ -6,10 +6,10 @@ import re
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
-from gramfold.methods.parts.columns import COARSE, FINE
-from gramfold.methods.parts.learning import FEW as COMPARED
-from gramfold.methods.parts.learning import Plan
-from gramfold.methods.parts.pace_head import SKETCH
+from gramfold.methods.learning.columns import COARSE, FINE
+from gramfold.methods.learning.plan import FEW as COMPARED
+from gramfold.methods.learning.plan import Plan
+from gramfold.methods.pace.server import SKETCH
 from gramfold.methods.spaces import one_unit, plain_term
 from gramfold.moments.rounding import PRECISIONS, bytes_per_number, of_targets
 

@@ -23,13 +23,17 @@ from gramfold.errors import GramfoldError
 from gramfold.features import Map, MetricMap
 from gramfold.federation import Task
 from gramfold.heads import Head
+from gramfold.methods import learning
 from gramfold.methods.analytic import Analytic
-from gramfold.methods.parts import learning, traffic
-from gramfold.methods.parts.influence import root_of
-from gramfold.methods.parts.learning import Plan, comparable_as, unseen
-from gramfold.methods.parts.own_part import Common
-from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
-from gramfold.methods.parts.pace_regressor import bounded
+from gramfold.methods.learning import Plan, comparable_as, unseen
+from gramfold.methods.learning.own_parts import Common
+from gramfold.methods.pace import sizes
+from gramfold.methods.pace.bounds import bounded
+from gramfold.methods.pace.candidates import PARTS, Part
+from gramfold.methods.pace.client import OwnSamples, personalized
+from gramfold.methods.pace.influence import root_of
+from gramfold.methods.pace.priors import PRIORS, Priors
+from gramfold.methods.pace.server import Pooled, pool, pool_without_own_parts, require_regime, shared_head, solved
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
 from gramfold.moments import Moments
@@ -37,13 +41,18 @@ from gramfold.moments.rounding import PRECISIONS
 from gramfold.numerics.arrays import Array
 from gramfold.wire.record import Record
 
+RESIDUALS, EMBEDDED = "relu:1024", 100
+"""The map that residuals are fitted on, and up to how many inputs: wider ones are embeddings, on which it brings nothing beyond
+the shared features, and costs half of a client's time (`benchmarks/ablation.py`)."""
+
 
 @dataclass(frozen=True)
 class Streams(Record, kind="pace/streams"):
     """The maps of the shared and of the refinement stream; `pooled` once there is a sum to solve."""
 
     space: Space
-    refinement: Map
+    refinement: Map | None
+    """Whose features residuals are fitted on; None: the shared ones."""
     seed: int
     pooled: Pooled | None = None
     common: Common | None = None
@@ -83,15 +92,17 @@ class PACE(Analytic):
     probabilistic: ClassVar[bool] = True
 
     features: MapLike | None = None
-    refinement: MapLike = "relu:1024"
+    refinement: MapLike | None = None
     beta: float | None = None
-    weights: tuple[float, float, float] | None = None
+    weights: tuple[float, float] | None = None
     regime: str | None = None
     learn: bool | None = None
     budget: int | str | None = None
     memory: int = 2**30
     precision: str | None = None
     own_parts: bool = True
+    parts: tuple[Part, ...] = PARTS
+    priors: Priors = PRIORS
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,11 +113,12 @@ class PACE(Analytic):
             raise GramfoldError(f"learn is True, False or None (where it pays), not {self.learn!r}")
         if self.precision not in (None, *PRECISIONS):
             raise GramfoldError(f"numbers travel in one of {', '.join(PRECISIONS)}, not {self.precision!r}")
-        _ = self._head, self._most_bytes
+        require_regime(self._regime, self.name)
+        _ = self._most_bytes
 
     @property
-    def _head(self) -> PaceHead:
-        return PaceHead(self.name, self.beta, self.weights, "sum" if self.regime is None else self.regime, self._precision)
+    def _regime(self) -> str:
+        return "sum" if self.regime is None else self.regime
 
     @property
     def _precision(self) -> str:
@@ -114,7 +126,7 @@ class PACE(Analytic):
 
     @property
     def _most_bytes(self) -> int | None:
-        return None if self.budget is None else traffic.bytes_of(self.budget)
+        return None if self.budget is None else sizes.bytes_of(self.budget)
 
     def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> "PACE":
         """With the features and the regime that follow from the task."""
@@ -125,16 +137,13 @@ class PACE(Analytic):
             if once and precision is None:
                 precision = "float64"
             most = self._most_bytes
-            spec, precision = traffic.default_features(task, learn, most, self.memory, regime, precision, bounded, masked)
-        regime = regime or traffic.default_regime(_width(spec, task))
+            spec, precision = sizes.default_features(task, learn, most, self.memory, regime, precision, bounded, masked)
+        regime = regime or sizes.default_regime(_width(spec, task))
         return replace(self, features=spec, learn=None, budget=None, regime=regime, precision=precision)
 
-    @property
-    def keeps_uploads(self) -> bool:
-        return self._head.keeps_uploads
-
     def start(self, space: Space, task: Task) -> Streams:
-        return Streams(space, draw_map(self.refinement, task, "refinement"), task.seed)
+        spec = RESIDUALS if self.refinement is None and task.inputs <= EMBEDDED else self.refinement
+        return Streams(space, None if spec is None else draw_map(spec, task, "refinement"), task.seed)
 
     def learned(self, start: Streams, map: Map, common: Common | None = None) -> Streams:
         if isinstance(map, MetricMap) and self._precision != "float64":
@@ -142,7 +151,8 @@ class PACE(Analytic):
         space = replace(start.space, map=map)
         if common is not None and space.outputs is not None:
             space = replace(space, outputs=2 * space.outputs)
-        return replace(start, space=space, refinement=comparable_as(map, start.refinement), common=common)
+        refinement = None if start.refinement is None else comparable_as(map, start.refinement)
+        return replace(start, space=space, refinement=refinement, common=common)
 
     def again(self, task: Task, broadcast: Streams) -> Streams:
         begun: Any = super().again(task, broadcast)
@@ -167,39 +177,38 @@ class PACE(Analytic):
     def upload(self, client: ClientData, broadcast: Streams) -> Moments:
         if broadcast.common is not None:
             train = counting(client)
-            client = replace(
-                client, train=broadcast.common.without(train, learning.own_part(broadcast.common, train), beside=True)
-            )
-        return self._head.upload(broadcast.space.fold(client), client)
+            less = broadcast.common.without(train, learning.own_part(broadcast.common, train), beside=True)
+            client = replace(client, train=less)
+        return broadcast.space.fold(client)
 
     def solve(self, total: Moments, broadcast: Streams) -> Streams:
-        head = replace(self._head, own_parts=broadcast.common is not None)
-        return replace(
-            broadcast, pooled=head.pool(total, broadcast.seed, broadcast.space.units(), learning.caution(broadcast.space.map))
-        )
-
-    def reply(self, upload: Moments | None, broadcast: Streams) -> Streams:
-        return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))
+        make = pool if broadcast.common is None else pool_without_own_parts
+        units, caution = broadcast.space.units(), learning.caution(broadcast.space.map)
+        pooled = make(total, self.beta, self._regime, broadcast.seed, units, self._precision, caution)
+        return replace(broadcast, pooled=pooled)
 
     def personalize(self, client: ClientData, broadcast: Streams) -> Head:
-        space, pooled = broadcast.space, solved(broadcast.pooled)
+        space, pooled, common = broadcast.space, solved(broadcast.pooled), broadcast.common
         train = counting(client)
-        honest = unseen(client, space.map, train)
+        judging, own = unseen(client, space.map, train), None
+        if common is not None:  # samples that have a say in the own part do not judge
+            own, judging = learning.own_part(common, train), ~learning.seen(train)
+            client = replace(client, train=common.without(train, own))
         rows = space.map(train.inputs)
-        if broadcast.common is None:
-            head = self._head.personalize(client, space, broadcast.refinement, pooled, rows, honest)
-        else:  # samples that have a say in the own part do not judge
-            own, judges = learning.own_part(broadcast.common, train), ~learning.seen(train)
-            less = replace(client, train=broadcast.common.without(train, own))
-            head = self._head.personalize(less, space, broadcast.refinement, pooled, rows, judges)
-            head = broadcast.common.put_back(head, own)
+        samples = OwnSamples.of(client, space, broadcast.refinement, pooled, rows, judging, self.priors, self.weights)
+        head = personalized(samples, self.parts, pooled, judging, self.name)
+        head = head if common is None else common.put_back(head, own)
         return head if space.classification else bounded(head, train.targets)
 
     def root(self, broadcast: Streams, along: Array) -> Array | None:
         return root_of(solved(broadcast.pooled).leverage, along)
 
     def global_head(self, broadcast: Streams) -> Head:
-        return self._head.shared(broadcast.space, solved(broadcast.pooled))
+        return shared_head(broadcast.space, solved(broadcast.pooled), self.name, self.priors)
+
+    def parameters(self) -> Mapping[str, Any]:
+        """Without those that no text can give."""
+        return {key: value for key, value in super().parameters().items() if key not in ("parts", "priors")}
 
 
 def _width(spec: MapLike, task: Task) -> int:
