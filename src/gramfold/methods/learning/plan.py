@@ -154,7 +154,7 @@ def begin(plan: Plan, task: Task, start: Record, own_parts: bool = False) -> Lea
 
 def caution(map: Map) -> float:
     """How many times a degree of freedom counts when a penalty is chosen for its features."""
-    return CAUTION if isinstance(map, MetricMap) and map.columns is not None else 1.0
+    return CAUTION if map.tabular else 1.0
 
 
 def described(map: Map) -> dict[str, Any]:
