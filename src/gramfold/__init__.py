@@ -14,7 +14,7 @@ from gramfold.errors import (
     SharedHeadWarning,
 )
 from gramfold.federation import Federation
-from gramfold.heads import Head, load_head
+from gramfold.heads import Explanation, Head, load_head
 from gramfold.methods import (
     AFL,
     APFL,
@@ -48,19 +48,20 @@ from gramfold.version import __version__
 
 if TYPE_CHECKING:
     from gramfold.backbones import open_backbone
+    from gramfold.backbones.series import series, windows
     from gramfold.export import write_onnx, write_sklearn, write_torch
     from gramfold.extraction import load_data
     from gramfold.sklearn_api import PersonalizedClassifier, PersonalizedRegressor, TableTransformer
     from gramfold.sources import Columns
 
 __all__ = [
-    "AFL", "APFL", "DP", "PACE", "ClientResult", "Columns", "Comparison", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS",
-    "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "FedZO", "Federation",
-    "GramfoldError",
-    "Head", "HeartPFL", "IllConditionedWarning", "InputError", "LearnedFeaturesWarning", "Local", "LocalClasses", "LocalSGD",
-    "Moments", "PFedACnnL", "PFedMe", "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning",
-    "Result", "SecureSum", "SharedHeadWarning", "TableTransformer", "__version__", "compare", "load_data", "load_head",
-    "load_result", "open_backbone", "run", "write_onnx", "write_sklearn", "write_torch",
+    "AFL", "APFL", "DP", "PACE", "ClientResult", "Columns", "Comparison", "DeepAFL", "Ditto", "Explanation", "FedACnnL",
+    "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "FedZO",
+    "Federation", "GramfoldError", "Head", "HeartPFL", "IllConditionedWarning", "InputError", "LearnedFeaturesWarning",
+    "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe", "PaceCNN", "PersonalizedClassifier",
+    "PersonalizedRegressor", "PrecisionWarning", "Result", "SecureSum", "SharedHeadWarning", "TableTransformer",
+    "__version__", "compare", "load_data", "load_head", "load_result", "open_backbone", "run", "series", "windows",
+    "write_onnx", "write_sklearn", "write_torch",
 ]  # fmt: skip
 
 _LATER = {
@@ -70,6 +71,8 @@ _LATER = {
     "TableTransformer": "gramfold.sklearn_api",
     "load_data": "gramfold.extraction",
     "open_backbone": "gramfold.backbones",
+    "series": "gramfold.backbones.series",
+    "windows": "gramfold.backbones.series",
     "write_onnx": "gramfold.export",
     "write_sklearn": "gramfold.export",
     "write_torch": "gramfold.export",

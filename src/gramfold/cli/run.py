@@ -103,6 +103,9 @@ def run(
     with show_progress(len(chosen) * len(numbers)) as progress:
         for number in numbers:
             federation = Federation.from_dataset(dataset, clients, partition, test, number, **cut)  # type: ignore[arg-type]
+            if number == seed and federation.checked is not None:
+                for finding in federation.check().serious:
+                    print(f"check: {finding}", file=sys.stderr)
             keep = checkpoint if seeds is None or checkpoint is None else checkpoint / f"seed-{number}"
             options = RunOptions(privacy, device, keep, evaluate_every)
             results: list[Result] = []

@@ -42,6 +42,7 @@ from gramfold.remote.messages import (
 from gramfold.remote.peers import LOG, Answer, Peer, Peers
 from gramfold.remote.release import check_first, check_release
 from gramfold.remote.settings import Settings
+from gramfold.remote.table_agreement import remarks
 from gramfold.remote.tasks import agreed_task, session_of, task_from_json, task_to_json
 from gramfold.results.saved import make_folder
 from gramfold.version import __version__
@@ -118,6 +119,8 @@ class Remote(Transport):
         for name, reason in odd.items():
             self.peers.refuse(self.peers.called(name), TASK, GramfoldError(reason))
             del described[name]
+        for remark in remarks({name: site["table"] for name, site in described.items() if "table" in site}):
+            LOG.warning("check: %s", remark)
         if not described:
             raise GramfoldError(f"no site could describe its data; {self.reasons()}")
         return agreed_task(described, self.settings.seed)
@@ -152,6 +155,7 @@ class Remote(Transport):
         if kept is not None:
             make_folder(kept)
         self.ledger = Ledger.load(self._ledger_file, self._session, kept) if once else Ledger(kept=kept)
+        self.influence.before = dict(self.ledger.samples)
         if not once:
             self.ledger.sweep()
         away = sorted(self.ledger.counted.keys() - {peer.label for peer in self.peers.by_node.values()})
@@ -166,7 +170,7 @@ class Remote(Transport):
             yield secure.contribution(self, round_, nodes)
             self.seconds["local"] += time.monotonic() - begun
             return
-        saved = time.monotonic()
+        saved, last = time.monotonic(), self.method.is_last(round_.number, round_.broadcast)
 
         def message(peer: Peer) -> Message:
             counted = self.ledger.counted
@@ -181,7 +185,7 @@ class Remote(Transport):
             contribution = self._contribution(peer, header, packets, received)
             del packets
             if contribution is not None:
-                if once:
+                if last:
                     self.influence.keep(peer.site, contribution.upload)
                 yield contribution
                 del contribution
