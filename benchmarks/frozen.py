@@ -14,7 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -112,12 +112,17 @@ def sited(folder: str | None, times: int) -> Iterator[Cell]:
     yield Cell("heart", "hospitals", X, sick, shared_out(whose, 1), 6 * times, gf.PACE())
 
 
-def measured(cell: Cell, seed: int) -> dict[str, float]:
-    """Means over clients."""
+def federated(cell: Cell, seed: int) -> tuple[gf.Federation, dict[str, tuple[Any, ...]]]:
+    """A seed's cut, and every client's samples for training and for testing."""
     parts = split(cell.X, cell.y, cell.owners(seed), seed)
     clients = {str(k): (a.inputs, a.targets, b.inputs, b.targets) for k, (a, b) in enumerate(parts)}
     labels = {} if cell.regression else {"labels": range(int(cell.y.max()) + 1)}
-    federation = gf.Federation.from_clients(clients, regression=cell.regression, seed=seed, **labels)
+    return gf.Federation.from_clients(clients, regression=cell.regression, seed=seed, **labels), clients
+
+
+def measured(cell: Cell, seed: int) -> dict[str, float]:
+    """Means over clients."""
+    federation, clients = federated(cell, seed)
     begun = time.process_time()  # of this process alone: machines are shared
     result = gf.run(cell.method, federation)
     seconds, found = time.process_time() - begun, []

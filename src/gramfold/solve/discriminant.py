@@ -45,6 +45,11 @@ class Discriminant(Record, kind="discriminant"):
         centroids = (with_targets / np.maximum(counts, 1)).T
         mean = with_targets.sum(1) / n
         centroids[counts == 0] = mean  # a class nobody has: no direction, so no evidence for it or against it
+        # centroids around their mean span one direction less than classes that anybody has; any other is as good as the next
+        directions = max(int((counts > 0).sum()) - 1, min(classes - 1, 2), 1)
+        if float(counts @ (centroids - mean).diagonal()) <= 0:
+            # left out, scores lean to other classes than their own, as a mean of the others does: there is no evidence in them
+            return cls(mean, np.zeros((classes, directions)), np.zeros((classes, directions)))
         within = (with_itself - (centroids.T * counts) @ centroids) / n
         around = centroids - mean
         between = (around.T * counts) @ around / n
@@ -58,8 +63,6 @@ class Discriminant(Record, kind="discriminant"):
         values, vectors = scipy.linalg.eigh(_positive(within, floor))
         whiten = vectors / np.sqrt(values)
         _, turned = scipy.linalg.eigh(whiten.T @ between @ whiten)
-        # centroids around their mean span one direction less than classes that anybody has; any other is as good as the next
-        directions = max(int((counts > 0).sum()) - 1, min(classes - 1, 2), 1)
         axes = _settled(whiten @ turned[:, ::-1][:, :directions])
         return cls(mean, axes, around @ axes)
 

@@ -1,15 +1,24 @@
 """PACE, prior-adjusted closed-form estimator: gramfold's own method. One round, calibrated probabilities, nothing to set.
 
-    client   moments of phi(Z)                                              as in AFL
-    server   beta by GCV; S + beta I = L L', W = (S + beta I)^-1 M; the discriminant of the left-out scores; sends L, W, these
-    client   u_i = y_i - (y_i - W'f_i) / (1 - h_i), h_i = |L^-1 f_i|^2      its own samples' leave-one-out scores
-             a_i, b_i = cosine and Gaussian evidence of u_i                 for each class, in the scores' whitened space
-             q = log(counts + 1/C)                                          its class prior, which it knows exactly
-             (s, t) = most likely weights of s a + t b + q                  a few Newton steps
-             E = Y - softmax(s a + t b + q)                                 the residual
-             R = ridge of E on psi(Z), r_i its left-out fit                 refinement stream, in the dual where n < d2
-             (s, t, l) = most likely weights of s a + t b + l r + q         with a prior worth a few samples: small clients shrink
-    head     softmax(s a(x) + t b(x) + l psi(x) R + q)
+    client     moments of phi(Z)                                            as in AFL
+    server     P by GCV; S + P = T T', W = (S + P)^-1 M; the discriminant of the left-out scores; sends T, W, these
+    client     u_i = y_i - (y_i - W'f_i) / (1 - h_i), h_i = |T^-1 f_i|^2    its own samples' leave-one-out scores
+               e_1, e_2 = terms of evidence of u_i                          cosine and Gaussian; of two classes log-odds, logistic
+               q = log E[(counts + a pi) / (n + a)]                         its class prior, a as likely as its counts make it
+               (s, t) = most likely weights of s e_1 + t e_2 + q            a few Newton steps
+
+    candidates, each with what it says of sample i when i is left out, exactly:
+      stay             z = s e_1(u) + t e_2(u)
+      blend(alpha)     the same, its samples counting alpha times more:      u_i = y_i - r_i / (1 - l_i (1 + 1/alpha))
+      residual(gamma)  z + c R(y - softmax(z + q))                          R: a ridge with a free intercept, left out
+      own(gamma)       c R(y - softmax(q))                                  nothing shared but the map
+    L_c = sum_i log softmax(z_c + q)[y_i]                                   of the samples that may judge
+    w_c = p_c exp(L_c) / sum of these                                       p: stay 1, residuals 4, blends and own 0.1
+    head       softmax(sum_c w_c z_c(x) + q)                                one head: all is linear in its coordinates
+
+Values differ in the likelihood alone: a candidate's prediction stands for z, c is one, and L_c is normal, as wide as its own
+left-out errors. So in left-out likelihood a client falls short of no candidate by more than log 1/p_c (the p adding up to one), a model of its own
+among them: nobody is worse off for joining. (But for blends, of which scores are averaged, before evidence is made of them.)
 
 A client's model does not depend on how the others' data is split among them: it uses only their sums. (Regression on tables is
 the exception, unless told otherwise: see `own_parts`.)
@@ -57,17 +66,21 @@ class Streams(Record, kind="pace/streams"):
     pooled: Pooled | None = None
     common: Common | None = None
     """Where clients fold targets less their own parts, beside the targets: what those are told by."""
+    decision: sizes.Decision | None = None
 
     @property
     def chosen(self) -> Any:
         own_parts = {} if self.common is None else {"own_parts": True}
-        return {**learning.described(self.space.map), **own_parts, **(self.pooled.chosen if self.pooled is not None else {})}
+        decided = {} if self.decision is None else {"regime": self.decision.regime, "why": "; ".join(self.decision.reasons)}
+        pooled = {} if self.pooled is None else self.pooled.chosen
+        return {**decided, **learning.described(self.space.map), **own_parts, **pooled}
 
 
 @dataclass(frozen=True)
 class PACE(Analytic):
     """Everything that is None is chosen in closed form: the Fourier dimension of `features` from the amount of data, `beta` by
-    GCV, `weights` (of cosine evidence, Gaussian evidence and refinement) by each client from its left-out likelihood.
+    GCV, `weights` (of the terms of evidence) by each client from its left-out likelihood, `refinement` (the map that residuals are
+    fitted on): ReLU features up to 100 inputs, the shared ones beyond.
 
     `learn`: whether the metric of the Fourier features is learned, in rounds before; None: where it pays (up to 100 inputs, or
     from 10,000 samples on). `budget`: the most bytes that a client may send and receive, all rounds together, as a number or as
@@ -75,10 +88,12 @@ class PACE(Analytic):
     "float32", "float16" or "int8" (uploads alone, the rest then in float16); None: float64, or with a budget whatever lets the
     largest map into it. Sums are float64 always; the result says how far rounding may have moved them (`chosen["rounding"]`).
 
-    `regime` is what the server holds and sends so that clients can leave their own samples out: "sum" - only the summed moments,
-    and it sends the m x m triangle L; "moments" - each client's, and it sends as many directions as it has samples; "sketch" -
-    only the sum, and it sends a 128 x m sketch of L, from which leverages are approximate; None: "sum" where the triangle has up
-    to 16 MB, else "sketch".
+    `regime` is what the server sends so that clients can leave their own samples out: "sum" - the m x m triangle T; "sketch" - a
+    128 x m sketch of T^-1, from which leverages are approximate, and nothing can be blended; None: "sum" where the triangle has up
+    to 16 MB, else "sketch". What was decided, and why, is in the result's `chosen`.
+
+    `parts` are what makes candidates beside staying (`candidates.PARTS`): without one, `replace(method, parts=...)`, it has that
+    part's candidates no more, and with another's it has these. `priors`: what is likely before a client is seen.
 
     `own_parts`: in regression on tables clients take what is their own, an offset or more, out of the targets before they are
     folded. What they have in common is found better so, but depends on how samples are cut among them, as it must. With False
@@ -86,7 +101,7 @@ class PACE(Analytic):
     """
 
     name: ClassVar[str] = "pace"
-    summary: ClassVar[str] = "class prior, discriminant and refinement, all chosen by leave-one-out; calibrated"
+    summary: ClassVar[str] = "candidates averaged by left-out likelihood, on the class prior; calibrated"
     paper: ClassVar[str] = "gramfold"
     remedies: ClassVar[Mapping[str, str]] = {"sums": "regime='sum'", "once": "features='bias+linear'"}
     probabilistic: ClassVar[bool] = True
@@ -103,6 +118,7 @@ class PACE(Analytic):
     own_parts: bool = True
     parts: tuple[Part, ...] = PARTS
     priors: Priors = PRIORS
+    decision: sizes.Decision | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,7 +145,7 @@ class PACE(Analytic):
         return None if self.budget is None else sizes.bytes_of(self.budget)
 
     def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> "PACE":
-        """With the features and the regime that follow from the task."""
+        """With the features, the regime and the precision that follow from the task; `decision` says why."""
         regime = "sketch" if self.regime is None and self.budget is not None else self.regime
         spec, precision = self.features, self.precision
         if spec is None:
@@ -138,12 +154,22 @@ class PACE(Analytic):
                 precision = "float64"
             most = self._most_bytes
             spec, precision = sizes.default_features(task, learn, most, self.memory, regime, precision, bounded, masked)
-        regime = regime or sizes.default_regime(_width(spec, task))
-        return replace(self, features=spec, learn=None, budget=None, regime=regime, precision=precision)
+        found = sizes.decide(
+            str(spec),
+            precision or "float64",
+            _width(spec, task),
+            self.regime,
+            task.samples,
+            self.features is not None,
+            self._most_bytes,
+        )
+        decision = self.decision or found
+        return replace(self, features=spec, learn=None, budget=None, regime=found.regime, precision=precision, decision=decision)
 
     def start(self, space: Space, task: Task) -> Streams:
         spec = RESIDUALS if self.refinement is None and task.inputs <= EMBEDDED else self.refinement
-        return Streams(space, None if spec is None else draw_map(spec, task, "refinement"), task.seed)
+        refinement = None if spec is None else draw_map(spec, task, "refinement")
+        return Streams(space, refinement, task.seed, decision=self.decision)
 
     def learned(self, start: Streams, map: Map, common: Common | None = None) -> Streams:
         if isinstance(map, MetricMap) and self._precision != "float64":
@@ -208,7 +234,7 @@ class PACE(Analytic):
 
     def parameters(self) -> Mapping[str, Any]:
         """Without those that no text can give."""
-        return {key: value for key, value in super().parameters().items() if key not in ("parts", "priors")}
+        return {key: value for key, value in super().parameters().items() if key not in ("parts", "priors", "decision")}
 
 
 def _width(spec: MapLike, task: Task) -> int:

@@ -107,7 +107,7 @@ class Blend(Part):
             before = self.before / len(self.alphas)
             tried = Candidate(self.name, scores, stay.added, coordinates={samples.influence: move}, before=before, alpha=alpha)
             told = samples.likelihood.of(tried)
-            if told < best:
+            if told <= best:
                 break
             found, best = [*found, tried], told
         return found
