@@ -26,7 +26,6 @@ import gramfold as gf
 from gramfold import uploads, wire
 from gramfold.engines.checkpoint import Checkpoint
 from gramfold.engines.events import Event
-from gramfold.engines.folder import read_page
 from gramfold.errors import MALFORMED
 from gramfold.federation import Samples, load_npz
 from gramfold.federation.federation import ClientArrays
@@ -34,6 +33,7 @@ from gramfold.methods import ClientData, Method
 from gramfold.remote import diary, erasure, places, release, run, state
 from gramfold.remote.ledger import Ledger, SentUpload
 from gramfold.remote.tasks import task_from_json, task_to_json
+from gramfold.results.folder import read_page
 from gramfold.uploads import GroupedMoments, NamedSums, PerClient
 from gramfold.wire import Packet
 from gramfold.wire.packet import _AT, _sealed

@@ -5,9 +5,9 @@ import pytest
 
 import gramfold as gf
 from gramfold.errors import GramfoldError
-from gramfold.estimators import _weighted
 from gramfold.federation import load_dataset
 from gramfold.privacy import Privacy
+from gramfold.sklearn_api.estimators import _weighted
 from strategies import relative
 
 pytest.importorskip("cryptography", reason="a secure sum needs the package cryptography")

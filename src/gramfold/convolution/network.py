@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gramfold import stopwatch
 from gramfold.convolution.description import SOLVED, Step, parse
 from gramfold.convolution.filters import codes
 from gramfold.errors import GramfoldError
 from gramfold.features import ACTIVATIONS, fingerprint_of
 from gramfold.features.base import MOST_DRAWN, whole
 from gramfold.moments import Implied
-from gramfold.numerics import arrays
+from gramfold.numerics import arrays, stopwatch
 from gramfold.numerics.arrays import Array
 
 if TYPE_CHECKING:

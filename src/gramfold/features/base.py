@@ -11,10 +11,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from gramfold import stopwatch
 from gramfold.errors import GramfoldError
 from gramfold.moments import Implied
-from gramfold.numerics import arrays
+from gramfold.numerics import arrays, stopwatch
 from gramfold.numerics.arrays import Array
 
 Function = Callable[[Array], Array]

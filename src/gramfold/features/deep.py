@@ -10,12 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold import stopwatch
 from gramfold.errors import GramfoldError
 from gramfold.features.base import MOST_DRAWN, DrawnMap, Function, constant, draw_described, fingerprint_of
 from gramfold.features.maps import ACTIVATIONS
 from gramfold.moments import Implied
-from gramfold.numerics import seeds
+from gramfold.numerics import seeds, stopwatch
 from gramfold.numerics.arrays import Array, like
 
 

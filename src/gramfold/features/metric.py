@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from gramfold import stopwatch
 from gramfold.errors import GramfoldError
 from gramfold.features.base import DrawnMap, draw_described, fingerprint_of
 from gramfold.features.maps import LONG, REACH, Normalize, standardised
 from gramfold.moments import Implied
-from gramfold.numerics import arrays
+from gramfold.numerics import arrays, stopwatch
 from gramfold.numerics.arrays import Array
 
 PLAIN, CENTRE, SCALE, TAILS, REACHES = "plain", "centre", "scale", "tails", "reach"

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gramfold import features, wire
+from gramfold.backbones import SERIES, reopen
+from gramfold.backbones.series import as_series, is_series, rows_of
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.features import Map
 from gramfold.heads.errors import Errors
@@ -115,7 +117,7 @@ class Head:
 
         Inputs are rows of numbers, dense or sparse, or images, as the head was made for; a single sample may come as it is. For
         a head of a table they may be raw: a frame, a mapping of columns, the path of a CSV or Parquet file, a row or a list of
-        rows by column.
+        rows by column; for one of series an array of series (n x steps x channels), or a list of them.
         `mapped` is for heads that score the same inputs one after another: given to all, it spares them each other's maps.
         """
         rows = self.rows(inputs)
@@ -129,7 +131,9 @@ class Head:
     def rows(self, inputs: Array) -> Array:
         """The samples as this head takes them: raw rows of a table become numbers here, numbers are what they are; raises if
         their shape is another, or if they are known to come from elsewhere."""
-        if self.origin is None or self.origin.kind != TABLE:
+        if self.origin is not None and self.origin.options.get("kind") == SERIES and is_series(inputs):
+            inputs = rows_of(reopen(self.origin), as_series(inputs, self._whose))
+        elif self.origin is None or self.origin.kind != TABLE:
             self._refuse_raw(inputs)
         elif is_raw_table(inputs):
             inputs = encoded(self.origin, inputs, self._whose)

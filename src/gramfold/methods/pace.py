@@ -15,6 +15,7 @@ A client's model does not depend on how the others' data is split among them: it
 the exception, unless told otherwise: see `own_parts`.)
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -78,6 +79,7 @@ class PACE(Analytic):
     name: ClassVar[str] = "pace"
     summary: ClassVar[str] = "class prior, discriminant and refinement, all chosen by leave-one-out; calibrated"
     paper: ClassVar[str] = "gramfold"
+    remedies: ClassVar[Mapping[str, str]] = {"sums": "regime='sum'", "once": "features='bias+linear'"}
     probabilistic: ClassVar[bool] = True
 
     features: MapLike | None = None

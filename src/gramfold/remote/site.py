@@ -6,6 +6,7 @@
     STATE/METHOD/SESSION/memory.safetensors        the method's memory between messages
     STATE/METHOD/SESSION/received.safetensors      arrays received earlier, which are not sent again
     STATE/METHOD/SESSION/upload-ID.safetensors     the moments that the site sent
+    STATE/METHOD/SESSION/check.json                what is wrong with its table beside the others', for the site alone
     STATE/METHOD/SESSION/places.json               which of them a server's sum may hold
 
 Every file is written atomically. A session is one method with its parameters on one task; the site derives its name itself,
@@ -30,13 +31,13 @@ from gramfold.evaluation import Evaluation, Scored, score_head
 from gramfold.federation import Client, Samples, Task, load_npz
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
 from gramfold.heads import Head
+from gramfold.imports import import_from
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.methods.finishing import finished, shared_head
-from gramfold.modules import import_from
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.origin import Origin
-from gramfold.remote import diary, places, secure_site
+from gramfold.remote import diary, own_check, places, secure_site
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
 from gramfold.remote.policy import PROTECTIONS, Policy
 from gramfold.remote.raw import HELD_OUT, RawData
@@ -264,6 +265,7 @@ class Site:
         self._until_answered.enter_context(held(Path(str(state)), self.name))
         work = Work(method, Path(str(state)), folder, str(header["run"]), task, client, packets[BROADCAST])
         self.policy.check_maps(work.broadcast)
+        own_check.note(folder, self.raw, task)
         return work
 
     def method(self, header: Mapping[str, Any]) -> Method:

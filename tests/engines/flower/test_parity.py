@@ -168,7 +168,7 @@ def test_a_feature_map_travels_as_its_description(sites, federation):
         ({"minimum-sites": 0}, "minimum-sites"),
         ({"deadline-seconds": -1.0}, "deadline-seconds"),
         ({"task": "{}"}, "cannot read the task"),
-        ({"method": "heart-pfl", "parameters": '{"lr": 0.1}'}, "does not support"),
+        ({"method": "heart-pfl", "parameters": '{"lr": 0.1}'}, "heart-pfl takes images"),
         ({"minimum-sites": 8, "deadline-seconds": 0.1}, "only 7 of at least 8 sites connected"),
     ],
 )

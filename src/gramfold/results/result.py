@@ -9,10 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gramfold import evaluation, report
-from gramfold.engines import saved
-from gramfold.engines.by_name import ByName
-from gramfold.engines.figures import OF_CLASSES, OF_VALUES, ClientResult, Figures
-from gramfold.engines.folded import Run
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.evaluation import Calibration, Evaluation, Scored
 from gramfold.federation import Federation, Samples
@@ -21,6 +17,10 @@ from gramfold.methods import ClientData
 from gramfold.methods.finishing import finished, shared_head
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.results import saved
+from gramfold.results.by_name import ByName
+from gramfold.results.figures import OF_CLASSES, OF_VALUES, ClientResult, Figures
+from gramfold.results.folded import Run
 
 if TYPE_CHECKING:
     from pandas import DataFrame

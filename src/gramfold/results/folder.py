@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from gramfold import wire
-from gramfold.engines.result import Result
-from gramfold.engines.saved import make_folder
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.report import render_page
+from gramfold.results.result import Result
+from gramfold.results.saved import make_folder
 from gramfold.version import __version__
 
 FORMAT = 1

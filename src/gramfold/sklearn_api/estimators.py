@@ -22,7 +22,7 @@ from gramfold.heads import Head
 from gramfold.methods import METHODS, Method, find_method, make_method, spec_of
 from gramfold.numerics.arrays import Array, is_sparse, to_numpy
 from gramfold.origin import known_rows
-from gramfold.sources import TableEncoder, columns_of, encoded, folded_encoder, is_frame
+from gramfold.sources import TableEncoder, columns_of, encoded, folded_encoder, is_complete, is_frame
 
 SINGLE_GROUP = ""
 """The name of the only group where no groups are given."""
@@ -210,8 +210,7 @@ def _words_for_gaps(X: Any, group_column: str | int | None) -> Iterator[None]:
 
 def _is_complete(frame: Any, group_column: str | int | None) -> bool:
     """Whether a frame's columns, but for the group's, hold numbers and nothing else."""
-    columns = [np.asarray(frame[name]) for name in frame.columns if name != group_column]
-    return all(part.dtype.kind in "iub" or (part.dtype.kind == "f" and bool(np.isfinite(part).all())) for part in columns)
+    return is_complete(frame if group_column is None else _without_column(frame, group_column)[0])
 
 
 def _encoder_of(frame: Any, owners: np.ndarray | None, sample_weight: Any) -> TableEncoder:

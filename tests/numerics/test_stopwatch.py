@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gramfold import stopwatch
-from gramfold.stopwatch import Stopwatch
+from gramfold.numerics import stopwatch
+from gramfold.numerics.stopwatch import Stopwatch
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from gramfold import wire
-from gramfold.engines.folded import Run
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head, load_head
@@ -20,6 +19,7 @@ from gramfold.methods import make_method, spec_of
 from gramfold.moments import Moments
 from gramfold.origin import Origin
 from gramfold.report import card_files, write_card
+from gramfold.results.folded import Run
 from gramfold.wire import Packet
 from gramfold.wire.record import Record, plain
 
