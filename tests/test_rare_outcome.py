@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 import gramfold as gf
-from gramfold.engines.folder import page
 from gramfold.report import card_markdown, render_page, result_table
 from gramfold.report.charts import client_strips
+from gramfold.results.folder import page
 from rare_cases import SIZES, hospitals
 
 METHODS = ["local", "afl", "fedhip"]

@@ -118,13 +118,13 @@ def test_of_two_clients_either_may_be_the_odd_one():
 def test_half_of_the_clients_in_another_unit_are_all_told():
     tables = clients(all_chol=lambda table: table["chol"])
     for table in tables[:2]:
-        table.cells["chol"] = Cells(table.cells["chol"].values * 38.67)
+        dict.__setitem__(table.cells, "chol", Cells(table.cells["chol"].values * 38.67))
     assert {each[2] for each in found(tables)} in ({"north", "south"}, {"west", "east"})
 
 
 def test_what_is_the_same_at_many_is_said_once():
     tables = clients(all_ward=lambda table: np.full(N, "day", dtype=object))
-    tables[3].cells["ward"] = Cells(np.array(["day", "er"] * (N // 2), dtype=object))
+    dict.__setitem__(tables[3].cells, "ward", Cells(np.array(["day", "er"] * (N // 2), dtype=object)))
     assert found(tables) == [("constant", NOTICE, "north, south, west", "ward")]
 
 

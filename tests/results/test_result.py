@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import gramfold as gf
 from gramfold import wire
-from gramfold.engines import folded
+from gramfold.results import folded
 from gramfold.results.saved import RUN
 from gramfold.wire import Packet
 from strategies import Problem, problems, relative

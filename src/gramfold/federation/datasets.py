@@ -113,6 +113,7 @@ def load_npz(path: str | Path, whole: bool = True, regression: bool = False) -> 
         raise GramfoldError(f"{name}: needs `labels` and either `features`, `images` or `series`; found {found}")
     if kinds[0] == "series":
         content["features"] = rows = series(content.pop("series"))
+        assert rows.origin is not None
         content["origin"], kinds = np.array(rows.origin.to_json()), ["features"]
     inputs = content[kinds[0]]
     if kinds[0] == "images" and inputs.ndim not in (3, 4):

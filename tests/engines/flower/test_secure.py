@@ -81,7 +81,9 @@ def test_heads_are_those_of_the_plain_run(name, sites, federation):
     assert not (sites.folder / "out" / "fold.safetensors").exists()
 
 
-@pytest.mark.parametrize(("step", "counted"), [("keys", False), ("share", False), ("mask", False), ("confirm", True), ("unmask", True)])
+@pytest.mark.parametrize(
+    ("step", "counted"), [("keys", False), ("share", False), ("mask", False), ("confirm", True), ("unmask", True)]
+)
 def test_a_site_that_dies_leaves_an_exact_sum(step, counted, sites, federation):
     nodes = {name: sites.node(name) for name in sites.names}
     gone = sites.names[2]
