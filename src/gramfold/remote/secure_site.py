@@ -55,9 +55,9 @@ def step(site: "Site", header: Mapping[str, Any], packets: Mapping[str, Packet])
 def _keys(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
     site.method(header)  # refuse before anything is done
     task = task_from_json(header["task"])
-    why = site.policy.abstains(site.client(task).train(), task)
+    why = site.abstains(site.client(task).train(), task)
     if why is not None:
-        diary.note(file.parent.parent, method=header["method"], secure=header["session"], abstained=why, bytes=0)
+        site.note(method=header["method"], secure=header["session"], abstained=why, bytes=0)
         return {"abstains": why}, {}
     for old in file.parent.glob("*.safetensors"):
         if time.time() - old.stat().st_mtime > STALE_SECONDS:
@@ -86,7 +86,7 @@ def _share(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping
 def _mask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
     work = site.work(header, packets)
     client = _kept(file)  # now that the folder is this message's alone
-    site.policy.check_times(header["session"], diary.released(work.state))
+    site.policy.check_times("", diary.released(work.state))  # every sum is another: its session is the server's word
     train, method = work.client.train(), work.method
     method.check_weights(train)
     data = ClientData(site.name, train, {} if method.rounds == 1 else dict(work.memory))
@@ -99,10 +99,10 @@ def _mask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[
     _keep(file, client)
     work.remember(header["session"], data.memory)
     packed = masked.pack()
-    diary.note(
-        work.state, method=method.name, session=work.folder.name, run=work.run, round=header["round"],
+    site.note(
+        method=method.name, session=work.folder.name, run=work.run, round=header["round"],
         upload=header["session"], secure=True, sites=clients, dp=header.get("dp"), samples=train.n, bytes=packed.wire_bytes,
-        sha256=packed.digest(),
+        sha256=packed.digest(), release=packed.digest(),
     )  # fmt: skip
     return {"public": public}, {STEP: packed}
 

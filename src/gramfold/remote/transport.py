@@ -64,6 +64,8 @@ class Remote(Transport):
         self.late: list[str] = []
         self.receiving: dict[str, str] = {}
         """The sites that receive and do not contribute, and why."""
+        self.withheld: dict[str, str] = {}
+        """The sites that have their head and keep its figures, and why."""
         self.ledger = Ledger()
         self._named: dict[str, int] = {}
         self._round: Round | None = None
@@ -268,7 +270,8 @@ class Remote(Transport):
 
         def message(peer: Peer) -> Message:
             sent[peer.node] = final.deliveries.packet(peer.label, final.reply(peer.site))
-            return Message(self.header(upload=self.ledger.counted.get(peer.site, "")), {BROADCAST: sent[peer.node]})
+            header = self.header(upload=self.ledger.counted.get(peer.site, ""), ledger=self.ledger.id)
+            return Message(header, {BROADCAST: sent[peer.node]})
 
         count, once = 0, self.method.rounds == 1
         nodes = {self._named[name] for name in final.clients}
@@ -280,6 +283,9 @@ class Remote(Transport):
                 continue
             final.deliveries.delivered(peer.site, sent.pop(peer.node))
             count += 1
+            if "withheld" in header:
+                self.withheld[peer.site] = one_line(str(header["withheld"]))
+                LOG.info("%s has its head, and keeps its figures: %s", peer.label, self.withheld[peer.site])
             yield finished
         self.seconds["personalize"] += time.monotonic() - begun
         needed = self.settings.minimum_sites
@@ -329,6 +335,7 @@ class Remote(Transport):
             "excluded": self.peers.excluded,
             "late": self.late,
             "receiving": self.receiving,
+            "withheld": self.withheld,
             "folded": sorted(self.ledger.counted),
             "seconds": {peer.site: peer.seconds for peer in self.peers.by_node.values() if peer.site in answered},
         }
