@@ -19,14 +19,15 @@ class SiteError(GramfoldError):
         self.log = log or words
 
 
-SPEAKING = ("gramfold.privacy.", "gramfold.methods.registry")
-"""The modules whose errors are about messages alone: protocols, keys, names of methods."""
+SPEAKING = ("gramfold.privacy.", "gramfold.methods.registry", "gramfold.remote.policy", "gramfold.remote.secure")
+"""The modules whose errors are about messages and settings alone: protocols, keys, names of methods."""
 SAYABLE = tuple(
     re.compile(pattern)
     for pattern in (
         r"NaN or infinite", r"\d{1,9} numbers per sample, the others \d{1,9}", r"not among the \d{1,9} classes", r"no samples",
         r"`labels` has shape", r"not a readable \.npz file", r"no such data file", r"not a gramfold message",
         r"differ(s)? in (its|their) (feature map|class list|backbone)", r"no labels", r"sample weights",
+        r"the run's task no encoder for it",
     )
 )  # fmt: skip
 """What may be said of any other error, to the letter: counts of columns and classes, which the task states anyway."""
@@ -40,8 +41,8 @@ def outside(error: Exception, code: str, agreed: Collection[str] = ()) -> str:
     kind = "" if isinstance(error, GramfoldError) else f" ({type(error).__name__})"
     said = [found[0] for found in (pattern.search(text) for pattern in SAYABLE) if found]
     said += [f"column {name!r}" for name in sorted(agreed) if repr(name) in text]
-    what = f": {', '.join(said)}" if said else ""
-    return one_line(f"it could not answer{kind}{what}; its own log has the reason, under {code}")
+    what = ", ".join(said) or f"it could not answer{kind}"
+    return one_line(f"{what}; its own log has the reason, under {code}")
 
 
 def inside(error: Exception) -> str:

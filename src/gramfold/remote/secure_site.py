@@ -22,6 +22,7 @@ from gramfold.methods import ClientData
 from gramfold.privacy import DP, Client, Privacy, SecureSum, masks, ranges
 from gramfold.privacy.protocol import Inbox, Roster, Survivors
 from gramfold.remote import diary
+from gramfold.remote.state import made
 from gramfold.remote.tasks import task_from_json
 from gramfold.wire import Packet
 
@@ -45,10 +46,7 @@ def step(site: "Site", header: Mapping[str, Any], packets: Mapping[str, Packet])
     if header.get("step") not in steps:
         raise GramfoldError(f"a secure sum has no step {header.get('step')!r}")
     folder = (site.hold() if header["step"] != "mask" else Path(str(site.config.get("state-dir")))) / UNDER_WAY
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise GramfoldError(f"cannot make {folder}: {error.strerror}") from None
+    made(folder)
     return steps[header["step"]](site, folder / f"{session}.safetensors", header, packets)
 
 
@@ -164,5 +162,5 @@ def _read(file: Path, reader: Callable[[Path], dict[str, Any]]) -> dict[str, str
         if not isinstance(found, dict) or not all(isinstance(part, str) for pair in found.items() for part in pair):
             raise ValueError("it is no object of names and keys")
     except (ValueError, TypeError) as error:
-        raise GramfoldError(f"cannot read the keys of other sites in {file}: {error}") from None
+        raise GramfoldError(f"cannot read the keys of other sites in {file.name}: {error}") from None
     return {name: key.strip() for name, key in found.items()}
