@@ -101,11 +101,14 @@ def outcome(out: Annotated[Path, typer.Argument(help="The `out` of a run.")] = P
 def forget(
     site: Annotated[str, typer.Argument(help="The site's name.")],
     out: Annotated[Path, typer.Option(help="The `out` of the runs it took part in.")] = Path("result"),
+    database: Annotated[Path | None, typer.Option(help="The stopped SuperLink's database: empty it of all messages too.")] = None,
 ) -> None:
     """Erase a site from a server's folder: out of the sum, the files and later runs. Prints the receipt."""
+    from gramfold.engines.flower.database import empty
     from gramfold.remote.erasure import forget as erase
 
-    typer.echo(json.dumps(erase(out, site)))
+    emptied = {} if database is None else {"database": str(database), "messages": empty(database)}
+    typer.echo(json.dumps({**erase(out, site), **emptied}))
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -35,11 +35,11 @@ def seeds_page(pages: Sequence[Mapping[str, Any]], comparison: Mapping[str, Any]
     return {**about, "seeds": list(pages), "comparison": dict(comparison)}
 
 
-def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write result.json and report.html."""
+def write_page(folder: Path, content: Mapping[str, Any], public: bool = True) -> None:
+    """Write result.json and report.html. Figures that sites have told a server are for its operator alone: not `public`."""
     make_folder(folder)
-    wire.write_sealed(folder / RESULT, content, public=True)
-    wire.write_atomically(folder / REPORT, render_page(content).encode(), public=True)
+    wire.write_sealed(folder / RESULT, content, public=public)
+    wire.write_atomically(folder / REPORT, render_page(content).encode(), public=public)
 
 
 def read_page(source: Path) -> dict[str, Any]:

@@ -16,6 +16,7 @@ and the location of its data comes from its own configuration only, never from a
 import contextlib
 import functools
 import hashlib
+import hmac
 import json
 import secrets
 import time
@@ -222,13 +223,17 @@ class Site:
         work.remember(name, data.memory)
         packed = upload.pack()
         if work.method.rounds > 1:
-            return {"upload": name}, {UPLOAD: packed}
+            return {"upload": name, "data": self._mark(train)}, {UPLOAD: packed}
         replaced = work.swap_upload(name, packed, counted, str(header.get("ledger", "")))
         if name in counted:
             return {"upload": name, "counted": True}, {}
         if replaced is None:
             return {"upload": name}, {UPLOAD: packed}
         return {"upload": name, "replaces": replaced[0]}, {UPLOAD: packed, REPLACED: replaced[1]}
+
+    def _mark(self, train: Samples) -> str:
+        """The same for the same samples in all runs and rounds, and nothing to anybody else: the site's own key is in it."""
+        return hmac.new(secret(self._state()), train.digest().encode(), "sha256").hexdigest()
 
     def abstains(self, train: Samples, task: Task) -> str | None:
         """Why it receives but does not contribute; None if it does."""
