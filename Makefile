@@ -8,7 +8,7 @@ WORKERS ?= auto
 ABREAST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 FAST := -n $(WORKERS) --dist loadgroup -m "not alone"
 
-.PHONY: run test test-latest coverage docs lint format clean
+.PHONY: run test test-latest coverage docs figures lint format clean
 
 run: .venv/installed
 	$(BIN)/gramfold run --data digits --clients 20 --partition dirichlet:0.1 --out build/run
@@ -29,6 +29,12 @@ coverage: .venv/installed-test
 
 docs: .venv/installed-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
+
+# Which result files are of older code than this, cheapest first, with the commands that remake them; pages then say so.
+figures: .venv/installed-test
+	$(BIN)/python -m benchmarks.provenance
+	$(BIN)/python -m benchmarks.tables
+	$(BIN)/python -m benchmarks.papers
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .

@@ -16,7 +16,7 @@ import numpy as np
 
 import gramfold as gf
 from benchmarks.pace import personalised
-from benchmarks.timing import RESULTS
+from benchmarks.timing import keep
 from gramfold.federation import load_npz
 from gramfold.federation.datasets import Dataset
 from gramfold.methods import pace
@@ -140,8 +140,7 @@ def main() -> None:
     parser.add_argument("--part", default="all")
     given = parser.parse_args()
     rows = ablate(load_npz(given.file), given.groups.split(","), given.size, given.device)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"ablation_{given.part}.json").write_text(json.dumps(rows, indent=1) + "\n")
+    keep(f"ablation_{given.part}", rows)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,12 @@ docs/convolution_results.md of all such. Needs NumPy, SciPy, scikit-learn, safet
 """
 
 import argparse
-import json
 import os
 from pathlib import Path
 
 import gramfold as gf
 from benchmarks.cells import markdown, run_cell, run_cells
-from benchmarks.timing import RESULTS
+from benchmarks.timing import keep
 from gramfold.federation import load_dataset
 from gramfold.methods import Method
 
@@ -76,7 +75,7 @@ def main(given: argparse.Namespace) -> None:
     if given.keep:
         kept = [{key: value for key, value in result.items() if key != "clients"} for result in results]
         figures = {"device": given.device, "codes": "place", "cores": len(os.sched_getaffinity(0)), "runs": kept}
-        (RESULTS / f"convolution_{given.keep}.json").write_text(json.dumps(figures, indent=1) + "\n")
+        keep(f"convolution_{given.keep}", figures)
 
 
 if __name__ == "__main__":

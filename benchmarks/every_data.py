@@ -21,7 +21,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import StandardScaler
 
 import gramfold as gf
-from benchmarks.timing import RESULTS
+from benchmarks.provenance import RESULTS, stamp
 from gramfold.evaluation import Calibration, mean, score_head, worst_decile
 from gramfold.federation import Samples, Task, load_npz
 from gramfold.federation.partition import Partition
@@ -181,6 +181,8 @@ def main() -> None:
             for seed in range(data.seeds):
                 rows += measure(data, seed)
                 keep(data.name, settled(rows))  # what is cut short has the seeds that it came to
+    if given.only is None:
+        stamp("every_data")
 
 
 def measure(data: Data, seed: int) -> Iterator[dict[str, Any]]:
@@ -208,7 +210,6 @@ def keep(name: str, rows: list[dict[str, Any]]) -> None:
     """Write a data set's rows in place of those that were there."""
     path = RESULTS / "every_data.json"
     others = [row for row in (json.loads(path.read_text()) if path.exists() else []) if row["data"] != name]
-    RESULTS.mkdir(exist_ok=True)
     lines = ",\n".join(json.dumps(row) for row in others + rows)
     path.write_text(f"[\n{lines}\n]\n")
 

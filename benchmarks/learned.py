@@ -15,7 +15,7 @@ import numpy as np
 
 import gramfold as gf
 from benchmarks.pace import CELLS, personalised
-from benchmarks.timing import RESULTS
+from benchmarks.timing import keep
 from gramfold.evaluation import score_head
 from gramfold.federation import load_npz
 from gramfold.federation.datasets import Dataset
@@ -108,8 +108,7 @@ def main() -> None:
         rows += sizes(data, [int(dim) for dim in given.sizes.split(",")], given.seeds, given.device, specs)
     if given.budgets:
         rows += frontier(data, given.budgets.split(","), given.seeds, given.device, given.which.split(","))
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"learned_{given.part}.json").write_text(json.dumps(rows, indent=1) + "\n")
+    keep(f"learned_{given.part}", rows)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from benchmarks.provenance import RESULTS, stamp
 from benchmarks.site_tables import Table, compare
-from benchmarks.timing import RESULTS
 
 MOST, MANY, LEAST = 5000, 20, 8
 """Rows of a table, categories of a column of words, and rows of a site."""
@@ -103,6 +103,8 @@ def main() -> None:
         print(name, *(f"{row['model']} {row.get('rmse') or row['auc']:.4f}" for row in rows), flush=True)
         kept = [row for row in kept if row["table"] != name] + rows
         path.write_text(json.dumps(kept, indent=1) + "\n")
+    if given.only == parser.get_default("only"):
+        stamp("more_tables")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import gramfold as gf
-from benchmarks.timing import RESULTS
+from benchmarks.provenance import RESULTS, stamp
 from gramfold.engines.inprocess import on_device
 from gramfold.engines.workers import Workers, cpu_count
 from gramfold.evaluation import Calibration, score_head
@@ -91,6 +91,8 @@ def compare(path: str, maps: list[str], seeds: int, device: str) -> None:
     file = RESULTS / "pace.json"
     others = [row for row in json.loads(file.read_text()) if row["map"] not in maps] if file.exists() else []
     file.write_text(json.dumps(sorted(rows + others, key=lambda row: list(MAPS).index(row["map"])), indent=1) + "\n")
+    if not others:
+        stamp("pace")
     _print_summary(rows)
 
 

@@ -27,7 +27,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV
 
 import gramfold as gf
-from benchmarks.timing import RESULTS
+from benchmarks.provenance import RESULTS, stamp
 
 MOST = 12_000
 """Rows of a table that are used."""
@@ -201,6 +201,8 @@ def main() -> None:
         made = {row["model"] for row in rows}
         kept = [row for row in kept if row["table"] != name or (given.ours and row["model"] not in made)] + rows
         path.write_text(json.dumps(kept, indent=1) + "\n")
+    if given.only == parser.get_default("only") and not given.ours:
+        stamp("site_tables")
 
 
 if __name__ == "__main__":

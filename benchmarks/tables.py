@@ -11,8 +11,10 @@ import numpy as np
 from scipy.stats import t
 
 from benchmarks.cells import markdown
+from benchmarks.provenance import age
 from benchmarks.timing import RESULTS
 from gramfold.bench import open_bench
+from gramfold.bench.published import HEART_PFL_PROTOCOL
 from gramfold.methods.parts.traffic import bytes_of
 from gramfold.report.text import duration, size
 
@@ -108,7 +110,7 @@ def accuracy() -> str:
     for name in dict.fromkeys(row["map"] for row in rows):
         chosen = [row for row in rows if row["map"] == name]
         parts += [f"### {name[0].upper()}{name[1:]}", accuracy_table(chosen), gains(chosen)]
-    parts.append("What each part of PACE brings: [ablation.md](ablation.md).")
+    parts += ["What each part of PACE brings: [ablation.md](ablation.md).", age("pace")]
     return "\n\n".join(parts)
 
 
@@ -142,6 +144,7 @@ def core() -> str:
                     f"| the same, largest client | {figures['uplink_over_released_afl_max']:.3f} |",
                 ]
             ),
+            age("core"),
         ]
     )
 
@@ -159,7 +162,7 @@ def cost() -> str:
             up, down = size(row["uplink_bytes_per_client"]), size(row["downlink_bytes_per_client"])
             lines.append(f"| {regime} | {up} | {down} | {100 * row['mean_accuracy']:.2f} | {100 * row['loo_estimate']:.2f} |")
         ratio = f"`{figures['features']}`: choosing costs {figures['chosen_over_fixed']:.2f}x."
-        parts += [ratio, "\n".join(lines)]
+        parts += [ratio, "\n".join(lines), age(path.stem)]
     return "\n\n".join(parts)
 
 
@@ -177,6 +180,7 @@ def gpu() -> str:
             f"every method. The fold, mapping included, runs at {100 * fold['share_of_gemm_rate']:.0f} % of the card's measured "
             f"{figures['gemm_teraflop_per_second']:.0f} TFLOP/s matrix product. `python -m benchmarks.gpu`.",
             "\n".join(lines),
+            age("gpu"),
         ]
     )
 
@@ -211,6 +215,7 @@ def flower() -> str:
             f"took {duration(overhead['network_start_seconds'])}. In process the same takes {duration(overhead['in_process_seconds'])}, and over the "
             f"in-process grid, with the same apps and messages, {duration(overhead['in_process_grid_seconds'])}. "
             "`python -m benchmarks.flower_overhead`.",
+            age("flower_overhead", "flower_size_afl", "flower_size_pace"),
         ]
     )
 
@@ -229,7 +234,7 @@ def front_door() -> str:
             f"| PACE on {photos['clients']} clients: in process, and in onnxruntime from pixels by the exported files | {100 * photos['accuracy_in_process']:.1f} % and {100 * photos['accuracy_in_onnxruntime_from_pixels']:.1f} % right; probabilities differ by {photos['largest_difference_of_probabilities']:.0e} at most |",
             f"| a million samples of 384 numbers: extracted (by a trivial function), read again, AFL on 1,000 clients | {duration(million['seconds'])}, {duration(million['seconds_second_run'])}, {duration(million['seconds_afl_1000_clients'])}; {size(million['cache_bytes'])} on disk, {size(million['own_bytes_after_extraction'])} in memory |",
             "",
-            f"On {found['cores']} cores shared with other work, one run. `python -m benchmarks.front_door`.",
+            f"On {found['cores']} cores shared with other work, one run. `python -m benchmarks.front_door`. {age('front_door')}",
         ]
     )
 
@@ -258,6 +263,7 @@ def deep() -> str:
         "Depth helps the shared model, layer after layer, and hardly the personal ones. At the bytes of one message (21 MB) the GELU features are level with as many random Fourier features; "
         "one layer more is the best there is below 40 MB. With 100 MB and more, and at equal seconds, PACE on 4096 random Fourier features "
         "is the better personal model, in one round instead of 2 depth + 1.",
+        age("deepafl"),
     ])  # fmt: skip
 
 
@@ -287,6 +293,7 @@ def gradient() -> str:
         "the method relies on a pretrained network.",
         "## HEART-PFL on a really pretrained network",
         _pretrained(),
+        age("gradient_table", "gradient_images"),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -295,7 +302,7 @@ def _pretrained() -> str:
     """What `gramfold bench heart-pfl` found, in words; its tables are in papers.md."""
     found = load("bench_heart-pfl")
     cells, settings, seeds = found["cells"], found["options"]["settings"], found["seeds"]
-    protocol = open_bench("heart-pfl").settings
+    protocol, paper = open_bench("heart-pfl").settings, HEART_PFL_PROTOCOL
 
     def seen(name: str) -> dict[int, float]:
         return {seed: 100 * cells[f"{name}/seed {seed}"]["mean_accuracy"] for seed in seeds if f"{name}/seed {seed}" in cells}
@@ -317,7 +324,7 @@ def _pretrained() -> str:
     return (
         f"`gramfold bench heart-pfl` with `{settings['model']}`, trained on the other 80 classes, its convolutions frozen, the same adapters, normalisation and head trained by "
         f"every method; tables in [papers.md](papers.md). {settings['rounds']} rounds of {settings['epochs']} epochs, AKT in the first {settings['akt_rounds']}, {settings['akt_steps']} steps of "
-        f"{settings['akt_batch']} images, where the protocol has {protocol['rounds']} rounds of {protocol['epochs']} epochs, AKT in {protocol['akt_rounds']} of them and {protocol['akt_steps']} steps of {protocol['akt_batch']} images: what the machine time allowed. Not measured: that protocol, ResNet-18, some "
+        f"{settings['akt_batch']} images, where the paper has {paper['rounds']} rounds of {paper['epochs']} epochs, AKT in {paper['akt_rounds']} of them and {paper['akt_steps']} steps of {paper['akt_batch']} images (`gramfold bench heart-pfl` on its own runs {protocol['rounds']} rounds and {protocol['akt_batch']} images): what the machine time allowed, and too little to say anything of the paper. Not measured: that protocol, ResNet-18, some "
         "of the other settings of HDA and AKT. GPU cells: PyTorch 2.11.\n\n"
         f"The method is {against} (by seed in brackets; where fewer seeds are given, the rival has no more; FedALA and FedSelect have FedAvg-FT's learning rate, not one of their own). So it is ahead of clients on their own, and level with FedAvg that is fine-tuned at the end. "
         f"Over a personal model pulled towards a shared one, which it is without HDA and AKT, HDA makes {ahead(aligned, seen(plain))}, AKT {ahead(distilled, seen(plain))}, both "
@@ -365,7 +372,8 @@ def convolution() -> str:
         title = path.stem.removeprefix("convolution_").replace("_", " ")
         parts += [f"## {title}, on {device}, {figures['cores']} cores", *([] if figures.get("codes") == "place" else [OLDER])]
         parts += [_ranked(rows), *_against_fedavg(rows, device)]
-    return "\n\n".join([*parts, *_filters(), *_layers()]) + "\n"
+    made = sorted(path.stem for path in RESULTS.glob("convolution_*.json"))
+    return "\n\n".join([*parts, *_filters(), *_layers(), age(*made, "filters", "layers")]) + "\n"
 
 
 def _filters() -> list[str]:
@@ -442,7 +450,7 @@ def binary(settings: list[str] | None = None, models: list[str] | None = None, n
         pairs = [(found[model].get("log_loss"), found[model]["auc"]) for model in models]
         texts = [f"{'-' if loss is None else format(loss[0], '.3f')} / {auc[0]:.3f}" for loss, auc in pairs]
         lines.append(f"| {setting} | {' | '.join(texts)} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", age(name)])
 
 
 def choosing() -> str:
@@ -459,7 +467,7 @@ def choosing() -> str:
             texts = ["" if value is None else f"{100 * value:.1f}" for value in accuracies]
             moved = [size(row[f"{way}link_bytes"] / row["client_count"]) for way in ("up", "down")]
             lines.append(f"| {name} | {' | '.join([*texts, str(row['rounds']), *moved])} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", age("gradient_table")])
 
 
 def privacy() -> str:
@@ -520,6 +528,7 @@ def privacy() -> str:
         f"### Accuracy under noise\n\nCIFAR-100 as frozen DINOv2-small features, {noise['clients']} clients, Dirichlet 0.1, {noise['samples']} training samples, `bias+linear`, delta {noise['delta']:g}, noise shared under a secure sum "
         f"({noise['draws']} draws). `python -m benchmarks.dp FILE.npz`.",
         "\n".join(lines),
+        age("attack", "liar", "secure", "dp"),
     ]
     return "\n\n".join(parts)
 
@@ -550,7 +559,7 @@ def every_data() -> str:
         "| data, cut | clients | seeds | PACE | best of the others, on test | lead | estimate - truth |",
         "| --- |" + " ---: |" * 6,
     ]
-    return "\n".join([says, "", *head, *lines, "", _shifted(rows), "", _texts()])
+    return "\n".join([says, "", *head, *lines, "", _shifted(rows), "", _texts(), "", age("every_data", "texts")])
 
 
 def _mean_and_chance(values: list[float]) -> tuple[float, float]:
@@ -612,7 +621,7 @@ def learned() -> str:
         texts = [f"{value:.1f}" for value in [*means, 100 * rows[0]["shared"]]]
         return f"| {title} | " + " | ".join(f"**{text}**" if bold else text for text in texts) + " |"
 
-    for kind, title in (("softmax", "pooled softmax regression + prior"), ("mlp", "pooled MLP (2048 GELU, dropout) + prior")):
+    for kind, title in (("softmax", "pooled softmax regression, tuned, + prior"), ("mlp", "pooled MLP, tuned, + prior")):
         lines.append(line(title, [row for row in ceiling if row["model"] == kind], "accuracy"))
     for rows in (default, large):
         for name in dict.fromkeys(row["map"] for row in rows):
@@ -623,7 +632,8 @@ def learned() -> str:
     mean = max(abs(float(np.mean([row["estimate"] - row["pace"] for row in cell]))) for cell in runs)
     says = f"With a learned metric the estimate is off by {100 * mean:.2f} points in the worst of {len(runs)} cells, means over three seeds "
     says += f"({100 * off:.2f} in the worst single run); the worst calibration error is {ece:.3f}."
-    return "\n".join([*lines, "", says, "", frontier(), "", site_tables()])
+    aged = age("ceiling", "learned_default", "learned_large", "learned_frontier", "site_tables")
+    return "\n".join([*lines, "", says, "", frontier(), "", site_tables(), "", aged])
 
 
 def cells_of(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -742,7 +752,7 @@ def ablation() -> str:
             if group == "precision":
                 texts += [f"{mine[0]['bytes'] / 1e6:.1f}", f"{mine[0]['rounding']:.1g}"]
             lines.append(f"| {name} | {' | '.join(texts)} |")
-        pages.append("\n".join(lines))
+        pages += ["\n".join(lines), age(f"ablation_{group}")]
     return "\n\n".join(pages) + "\n"
 
 
@@ -768,9 +778,7 @@ def more_tables() -> str:
     ]
     ahead = [sum(pair["PACE"] <= pair[model] for pair in pairs) for model in models[1:]]
     text = ", ".join(f"{model} in {count}" for model, count in zip(models[1:], ahead, strict=True))
-    return (
-        f"By root mean square error or AUC PACE is level with or ahead of {text} of {len(pairs)}.\n\n{_by_table(named, models)}"
-    )
+    return f"By root mean square error or AUC PACE is level with or ahead of {text} of {len(pairs)}.\n\n{_by_table(named, models)}\n\n{age('more_tables')}"
 
 
 def _by_table(rows: list[dict[str, Any]], models: list[str]) -> str:

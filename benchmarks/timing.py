@@ -5,12 +5,11 @@ import os
 import platform
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-RESULTS = Path(__file__).parent / "results"
+from benchmarks.provenance import RESULTS, stamp
 
 
 def best_of(repeats: int, work: Callable[[], Any]) -> float:
@@ -57,6 +56,11 @@ def peak_bytes() -> int:
 def write(name: str, figures: dict[str, Any]) -> None:
     """Print the figures and keep them as JSON."""
     figures = {"cores": len(os.sched_getaffinity(0)), "machine": platform.machine(), **figures}
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(figures, indent=1) + "\n")
+    keep(name, figures)
     print(json.dumps(figures, indent=1))
+
+
+def keep(name: str, figures: Any) -> None:
+    """Keep figures as JSON, with a stamp that says what they are of."""
+    (RESULTS / f"{name}.json").write_text(json.dumps(figures, indent=1) + "\n")
+    stamp(name)

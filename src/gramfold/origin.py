@@ -24,7 +24,7 @@ class Origin:
     """As on the command line."""
     fingerprint: str
     """A hash of weights, preprocessing and pooling, or of the encoder's statistics."""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """What it takes besides the name to make it again."""
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gramfold.errors import InputError
-from gramfold.sources import TableStatistics
+from gramfold.sources import RELEASE_WORDS, TableEncoder, TableStatistics
 from gramfold.sources.table import columns_of
 
 
@@ -17,6 +17,7 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Frames with missing values and categories as numbers, by statistics that are folded over groups.
 
     `group_column` names the column that says whose a row is: it stays as it is, for an estimator with the same `group_column`.
+    A word has a column only where `release_words` rows of one group have it.
 
     >>> import pandas as pd
     >>> from sklearn.pipeline import make_pipeline
@@ -28,16 +29,17 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    def __init__(self, group_column: str | None = None) -> None:
+    def __init__(self, group_column: str | None = None, release_words: int = RELEASE_WORDS) -> None:
         self.group_column = group_column
+        self.release_words = release_words
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fold the groups' statistics; what they are made of is not kept."""
         table, groups = self._table(X)
         names = np.zeros(len(X), dtype=np.int64) if groups is None else np.unique(groups.astype(str), return_inverse=True)[1]
         parts = [np.flatnonzero(names == name) for name in np.unique(names)]
-        statistics = [TableStatistics.of({column: values[rows] for column, values in table.items()}) for rows in parts]
-        self.encoder_ = reduce(add, statistics).encoder()
+        own = ({column: values[rows] for column, values in table.items()} for rows in parts)
+        self.encoder_ = TableEncoder.of(reduce(add, (TableStatistics.of(rows, self.release_words) for rows in own)))
         return self
 
     def transform(self, X: Any) -> Any:

@@ -45,7 +45,7 @@ def test_extract_then_run_is_run_in_one_go(gramfold, colours, tmp_path):
 
 
 def test_a_table_of_prices(gramfold, tmp_path):
-    lines = [f"{i},{'ab'[i % 2]},{i / 4}" for i in range(40)]
+    lines = [f"{i // 4},{'ab'[i % 2]},{i / 4}" for i in range(40)]
     (tmp_path / "t.csv").write_text("\n".join(["size,town,price", *lines]))
     usual = ["--data", "t.csv", "--label-column", "price", "--client-column", "town", "--methods", "pace", "--out", "here"]
     assert "(--regression)" in gramfold("run", *usual)[2]

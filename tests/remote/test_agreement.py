@@ -15,7 +15,7 @@ def site(**columns: object) -> dict:
     rng = np.random.default_rng(len(columns))
     usual = {"age": rng.normal(50, 10, ROWS), "ward": np.array(["icu", "er", "day", "er"] * (ROWS // 4), dtype=object)}
     table = TableStatistics.of({**usual, **columns}).to_dict()
-    return {"inputs": 2, "shape": [], "labels": ["no", "yes"], "outputs": 2, "declared": False, "samples": 30, "table": table}
+    return {"inputs": 2, "shape": [], "labels": ["no", "yes"], "outputs": 2, "declared": False, "samples": ROWS, "table": table}
 
 
 def changed(column: str, **fields: object) -> dict:
@@ -25,7 +25,9 @@ def changed(column: str, **fields: object) -> dict:
 
 
 def of_words(count: int, word: str = "w") -> dict:
-    return changed("ward", counts={f"{word}{i}": 2 for i in range(count)}, present=2 * count, missing=0) | {"samples": 2 * count}
+    return changed("ward", words=sorted(f"{word}{i}" for i in range(count)), present=2 * count, missing=0) | {
+        "samples": 2 * count
+    }
 
 
 def shorter(made: dict, rows: int) -> dict:
@@ -42,7 +44,7 @@ ODD = {
     "more rows in all columns": (shorter(site(), 2**40), "more samples than it has"),
     "another magnitude": (site(age=np.full(ROWS, 1e30)), "numbers in column 'age' are more than 1e+06 times larger"),
     "another spread": (changed("age", deviations=1e60), "is it another unit?"),
-    "words without end": (changed("ward", counts={"x" * MOST_TEXT: 20, "y": 20}), "names of columns and categories"),
+    "words without end": (site(**{"x" * MOST_TEXT: np.ones(ROWS)}), "names of columns and categories"),
     "categories of its own": (shorter(of_words(999), 1998), "999 of them its own"),
 }
 

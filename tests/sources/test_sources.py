@@ -212,7 +212,7 @@ def test_dates_are_numbers_in_every_form(tmp_path):
 
 
 def test_a_column_of_names_is_said_to_be_of_no_use():
-    with pytest.warns(UserWarning, match="column 'name' holds words of which none occurs twice, and is not used"):
+    with pytest.warns(UserWarning, match="column 'name' has no word in enough training rows of a client: it is not used"):
         load_data({"name": list("pqrs"), "age": [1, 2, 3, 4], "label": list("abab")})
 
 

@@ -17,7 +17,7 @@ Dirichlet 0.1, 0.5, 1.0."""
 APFL_CELLS = tuple((clients, alpha) for clients in (50, 100) for alpha in (0.1, 0.5, 1.0))
 APFL_OPTIMA = {"beta": "0.01", "gamma": "1 to 10", "lam": "0.3 to 0.5"}
 """The same paper's best values on CIFAR-100."""
-APFL_SAVED = "59 to 99 %"
+APFL_SAVED = "at least 93.00 % of computation and 59.27 % of communication after 20 rounds, 99.30 % and 95.93 % after 200"
 """Of time and traffic against the gradient rivals, after 20 to 200 rounds."""
 APFL_GAIN = "1.10 to 15.45"
 """Points over the best rival, over all its data sets (abstract)."""
@@ -40,6 +40,8 @@ HEART_PFL = (
     "other data and another network than these."
 )
 """Kim & Kim, arXiv 2603.24209: personalised accuracy."""
+HEART_PFL_PROTOCOL = {"rounds": 200, "epochs": 10, "akt_rounds": 30, "akt_steps": 500, "akt_batch": 2048}
+"""The same paper's training."""
 
 
 def apfl(method: str, clients: int, alpha: float) -> float | None:

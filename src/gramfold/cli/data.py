@@ -19,7 +19,7 @@ from rich.progress import Progress as Bar
 from gramfold.extraction import FAIL, SKIP, Progress, default_cache, load_data
 from gramfold.federation import Dataset, load_dataset
 from gramfold.report.text import duration
-from gramfold.sources import Columns, is_raw
+from gramfold.sources import RELEASE_WORDS, Columns, is_raw
 
 Backbone = Annotated[
     str | None,
@@ -60,13 +60,16 @@ class Reading:
     columns: Annotated[
         str | None, typer.Option(help="The columns of numbers and categories to use, separated by commas.", show_default=False)
     ] = None
+    release_words: Annotated[
+        int, typer.Option(help="How many training rows of one client must have a word of a table for it to be a category.", min=1)
+    ] = RELEASE_WORDS
 
     def load(self, data: str) -> Dataset:
         """The data set at a path, or an embedded one; raw samples go through the backbone, or a table's encoder."""
         if self.backbone is None and not is_raw(data):
             return load_dataset(data, self.regression)
         if self.backbone is None:
-            return load_data(data, columns=self._columns())
+            return load_data(data, columns=self._columns(), release_words=self.release_words)
         from gramfold.backbones import open_backbone
 
         opened = open_backbone(self.backbone, self.pooling, self.device)

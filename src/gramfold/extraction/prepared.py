@@ -1,6 +1,8 @@
 """Data of any kind as numbers: features as they are, raw samples through a backbone, tables through their encoder."""
 
+import warnings
 import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -18,7 +20,7 @@ from gramfold.federation.npz import read_arrays
 from gramfold.heads import Head
 from gramfold.numerics import inputs as check
 from gramfold.origin import TABLE, Origin
-from gramfold.sources import Columns, Source, TableEncoder, TableStatistics, source_of
+from gramfold.sources import RELEASE_WORDS, Cells, Columns, Source, TableEncoder, TableStatistics, source_of
 from gramfold.sources.base import COLUMNS
 
 ROWS = 4096
@@ -34,6 +36,7 @@ def load_data(
     unreadable: str = FAIL,
     progress: Progress | None = None,
     encoder: TableEncoder | None = None,
+    release_words: int = RELEASE_WORDS,
     whole: bool = True,
 ) -> Dataset:
     """Labelled samples as numbers, for `Federation.from_dataset`: from a path (a folder of images, a CSV or Parquet table, an
@@ -41,11 +44,13 @@ def load_data(
 
     `backbone` makes features of images and texts: one that is open, or its name. A table of numbers and categories needs none:
     the statistics of its columns are folded over its clients, unless an `encoder` is given. `columns` says which column is what.
+    A word has a place in the encoder only where `release_words` training rows of one client have it.
+
     With a `cache`, a folder, features are computed once. Images that are `unreadable` fail, or are skipped with a warning.
 
-    >>> rows = {"age": [40, 60, None, 50], "sex": ["f", "f", "m", "m"], "label": ["well", "ill", "ill", "well"]}
+    >>> rows = {"age": [40, 60, None, 50] * 3, "sex": ["f", "f", "m", "m"] * 3, "label": ["well", "ill", "ill", "well"] * 3}
     >>> load_data(rows).inputs.shape
-    (4, 4)
+    (12, 4)
     """
     backbone = open_backbone(backbone) if isinstance(backbone, str) else backbone
     source = source_of(data, columns, None if backbone is None else backbone.kind)
@@ -54,21 +59,50 @@ def load_data(
         return source.dataset(found.rows, found.origin, found.kept, whole)
     if source.kind != COLUMNS:
         raise GramfoldError(f"{source.name} holds {source.kind}; name a backbone for them, such as {_SUCH_AS[source.kind]}")
-    encoder = encoder or folded_statistics(source).encoder()
-    return source.dataset(encoder(source.items), encoder.origin, whole=whole)
+    if encoder is not None:
+        return source.dataset(encoder(source.items), encoder.origin, whole=whole)
+    table = CodedTable(source, release_words)
+    training = table.training()
+    say_unused(table.statistics(training))
+    return replace(source.dataset(*table(training), whole=whole), recode=table)
 
 
 _SUCH_AS = {"images": "--backbone dinov2s", "texts": "--backbone minilm"}
 
 
-def folded_statistics(source: Source) -> TableStatistics:
-    """The statistics of a table's training rows, each client's for itself and then their sum."""
-    table = source.items
-    assert isinstance(table, dict)
-    owners = np.zeros(source.n, dtype=np.int64) if source.client is None else np.unique(source.client, return_inverse=True)[1]
-    owners = owners if source.train is None or not source.train.any() else np.where(source.train, owners, -1)
-    clients = [np.flatnonzero(owners == owner) for owner in np.unique(owners[owners >= 0])]
-    return reduce(add, (TableStatistics.of({name: values[rows] for name, values in table.items()}) for rows in clients))
+class CodedTable:
+    """A table whose cells are read once, for an encoder of whichever training rows a cut of it leaves."""
+
+    def __init__(self, source: Source, release_words: int = RELEASE_WORDS) -> None:
+        self._source, self._release_words = source, release_words
+        self._cells = {name: Cells(values) for name, values in source.items.items()}
+
+    def training(self) -> list[np.ndarray]:
+        """The training rows of each client."""
+        source = self._source
+        owners = np.zeros(source.n, dtype=np.int64) if source.client is None else np.unique(source.client, return_inverse=True)[1]
+        owners = owners if source.train is None or not source.train.any() else np.where(source.train, owners, -1)
+        return [np.flatnonzero(owners == owner) for owner in np.unique(owners[owners >= 0])]
+
+    def statistics(self, training: Sequence[np.ndarray]) -> TableStatistics:
+        """What owners of these rows say of them, each for its own, and then their sum."""
+        return reduce(add, (self._of({name: cells.take(rows) for name, cells in self._cells.items()}) for rows in training))
+
+    def _of(self, cells: dict[str, Cells]) -> TableStatistics:
+        return TableStatistics.of_cells(cells, self._release_words, self._source.wanted)
+
+    def __call__(self, training: Sequence[np.ndarray]) -> tuple[np.ndarray, Origin]:
+        encoder = TableEncoder.of(self.statistics(training))
+        return encoder.encode(self._cells), encoder.origin
+
+
+def say_unused(statistics: TableStatistics) -> None:
+    """Warn of the columns that no encoder takes."""
+    for name, why in statistics.unused().items():
+        forced = (
+            "; name it among --columns (Columns(only=...)) if it is a measurement" if statistics.by_column[name].singular else ""
+        )
+        warnings.warn(f"column {name!r} {why}: it is not used{forced}", stacklevel=3)
 
 
 def features_for(
@@ -80,7 +114,7 @@ def features_for(
         raise GramfoldError("this head does not know what makes its features of raw samples; give it features (an .npz file)")
     if head.origin.kind == TABLE:
         encoder = TableEncoder.reopen(head.origin)
-        source = source_of(data, Columns(only=tuple(encoder.statistics.by_column), labelled=False), COLUMNS)
+        source = source_of(data, Columns(only=tuple(encoder.names), labelled=False), COLUMNS)
         return encoder(source.items), np.arange(source.n), source
     opened = reopen(head.origin, device, backbone)
     source = source_of(data, replace(columns or Columns(), labelled=False), opened.kind)

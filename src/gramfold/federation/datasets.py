@@ -1,6 +1,7 @@
 """Labelled data from a file or from scikit-learn's embedded digits."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,21 @@ class Dataset:
     """False for one site's share, which may hold a single class."""
     origin: Origin | None = None
     """What made the inputs of raw samples, where that is known."""
+    recode: Callable[[Sequence[np.ndarray]], tuple[Array, Origin]] | None = field(default=None, compare=False)
+    """The inputs as an encoder makes them that has seen these training rows of each owner alone; None where none is needed."""
+
+    def __repr__(self) -> str:
+        what = f"{len(self.labels)} classes" if self.labels is not None else f"{self.outputs} continuous targets"
+        shape = " x ".join(map(str, self.inputs.shape[1:]))
+        origin = "" if self.origin is None else f", from {self.origin}"
+        return f"Dataset({self.name!r}, {len(self.targets)} samples of {shape} numbers, {what}{origin})"
+
+    def recoded(self, training: Sequence[np.ndarray]) -> "Dataset":
+        """The same samples by an encoder that was made of these training rows of each owner."""
+        if self.recode is None:
+            return self
+        inputs, origin = self.recode(training)
+        return replace(self, inputs=inputs, origin=origin)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", check.samples(self.inputs, self.name))

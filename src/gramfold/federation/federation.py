@@ -150,6 +150,10 @@ class Federation:
         if not len(kept):
             raise GramfoldError(f"no client has {min_size} samples; ask for fewer clients")
         held_out = 0 if train is not None else held_out_size(sizes[kept], test)
+        pool = _Pool(dataset, owners, names, test, seed)
+        if dataset.recode is not None:  # whose rows these are, their own clients or somebody's who plays many
+            training = [pool.rows(int(k))[0] for k in kept]
+            pool.dataset = dataset = dataset.recoded(training if how.kind == "natural" else [np.sort(np.concatenate(training))])
         inputs = int(np.prod(dataset.inputs.shape[1:]))
         shape = dataset.inputs.shape[1:] if dataset.inputs.ndim > 2 else ()
         task = Task(inputs, dataset.labels, dataset.outputs, seed, int((sizes[kept] - held_out).sum()), shape, dataset.origin)
@@ -159,7 +163,7 @@ class Federation:
             "partition": {"kind": str(how), "clients": len(kept), "dropped": len(names) - len(kept), "min_size": min_size},
         }
         cut = partial(cls.from_dataset, dataset, clients, partition, test, min_size=min_size, small=small)
-        return cls(_PoolClients(_Pool(dataset, owners, names, test, seed), kept), task, description, cut)
+        return cls(_PoolClients(pool, kept), task, description, cut)
 
     @classmethod
     def from_clients(

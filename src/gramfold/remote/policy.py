@@ -10,6 +10,7 @@
     release-require = "secure,dp"     what a run must have: a secure sum, differential privacy, or both
     release-eps = 8.0                 the largest eps of a run's differential privacy, which it then must have
     release-delta = 1e-5              the largest delta of it
+    release-words = 5                 a word of a table leaves it only if so many training rows have it
 
 What the server announces is the server's word: see docs/deploy.md.
 """
@@ -27,6 +28,7 @@ from gramfold.features.registry import MAPS
 from gramfold.federation import Samples, Task
 from gramfold.numerics.arrays import to_numpy
 from gramfold.remote.outside import SiteError
+from gramfold.sources import RELEASE_WORDS
 from gramfold.wire.record import Record
 
 PREFIX = "release-"
@@ -41,7 +43,7 @@ DRAWN = {"kind", "map", "inputs", "seed", "name"}
 
 @dataclasses.dataclass(frozen=True)
 class Policy:
-    """What a site requires. The defaults require nothing."""
+    """What a site requires. The defaults require nothing, but that rare words of tables stay."""
 
     sites: int = 1
     samples: int = 0
@@ -53,6 +55,7 @@ class Policy:
     eps: float | None = None
     delta: float = 1e-5
     figures: int = 1
+    words: int = RELEASE_WORDS
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> "Policy":
@@ -73,7 +76,7 @@ class Policy:
                 parse(text)
             except GramfoldError as error:
                 raise SiteError(f"{PREFIX}maps in this site's configuration: {error}") from None
-        numbers = [name for name in ("sites", "samples", "class-samples", "times", "figures") if name in given]
+        numbers = [name for name in ("sites", "samples", "class-samples", "times", "figures", "words") if name in given]
         least: dict[str, Any] = {name.replace("-", "_"): _whole(name, given[name]) for name in numbers}
         bounds = {name: _positive(name, given[name]) for name in ("eps", "delta") if name in given}
         required = {"dp"} if bounds else set()

@@ -1,19 +1,27 @@
 """A site's raw data: a folder of images or a table, and what makes numbers of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gramfold.backbones import Backbone, open_backbone
 from gramfold.errors import GramfoldError
 from gramfold.extraction import load_data
-from gramfold.extraction.prepared import folded_statistics
+from gramfold.extraction.prepared import CodedTable, say_unused
 from gramfold.federation import Dataset, Task
+from gramfold.federation.federation import stratified
+from gramfold.numerics import inputs, seeds
 from gramfold.origin import TABLE, Origin
+from gramfold.remote.policy import Policy
 from gramfold.sources import Columns, Source, TableEncoder, TableStatistics, open_source
 from gramfold.sources.base import COLUMNS
+
+HELD_OUT = 0.25
+"""The fraction of a site's samples held out for testing, where its data has no split of its own."""
 
 
 @dataclass(frozen=True)
@@ -35,17 +43,25 @@ class RawData:
         names = {what: self._given(f"{what}-column") for what in ("label", "client", "path", "text", "split")}
         only = tuple(name.strip() for name in (self._given("columns") or "").split(",") if name.strip())
         columns = Columns(**names, only=only, regression=bool(self.config.get("regression")))  # type: ignore[arg-type]
-        return open_source(str(self.config["data"]), columns, None if self.backbone is None else self.backbone.kind)
+        source = open_source(str(self.config["data"]), columns, None if self.backbone is None else self.backbone.kind)
+        return source if source.kind != COLUMNS else own_split(source, str(self.config.get("name", "")))
 
     @property
     def is_table(self) -> bool:
         """Whether it is a table of numbers and categories, whose encoder the sites make together."""
         return self.source.kind == COLUMNS
 
+    @cached_property
+    def statistics(self) -> TableStatistics:
+        """What this site says of its table: of its training rows as a whole, whatever clients the table itself names."""
+        assert self.source.train is not None
+        table = CodedTable(self.source, Policy.read(self.config).words)
+        return table.statistics([np.flatnonzero(self.source.train)])
+
     def description(self) -> dict[str, Any]:
         """What the server must know beside shapes and classes: the backbone, or the statistics of a table's columns."""
         if self.is_table:
-            return {"table": folded_statistics(self.source).to_dict()}
+            return {"table": self.statistics.to_dict()}
         if self.backbone is None:
             raise GramfoldError(f"{self.source.name} holds {self.source.kind}; name a `backbone` in this node's configuration")
         return {"origin": {**vars(self.backbone.origin), "options": dict(self.backbone.origin.options)}}
@@ -62,6 +78,20 @@ class RawData:
         return load_data(self.source, encoder=TableEncoder.reopen(task.origin), whole=False)
 
 
+def own_split(source: Source, site: str) -> Source:
+    """A table with its training rows marked before anything is said of it: test rows have no part in that.
+
+    The site draws them itself, the same in every run, where the table does not tell.
+    """
+    train = source.train
+    if (train is not None and train.any() and not train.all()) or source.labels is None:
+        return source if train is not None else replace(source, train=np.ones(source.n, dtype=bool))
+    codes = np.zeros(source.n, dtype=np.int64) if source.regression else inputs.encode(source.labels)[0]
+    marked = np.zeros(source.n, dtype=bool)
+    marked[stratified(codes, HELD_OUT, seeds.generator(0, f"split/{site}"))[0]] = True
+    return replace(source, train=marked)
+
+
 def folded_origin(described: Mapping[str, Mapping[str, Any]]) -> tuple[Origin | None, int | None]:
     """What makes numbers of all sites' samples, and how many: from the descriptions of those that say so."""
     tables = [TableStatistics.from_dict(described[name]["table"]) for name in sorted(described) if "table" in described[name]]
@@ -71,7 +101,8 @@ def folded_origin(described: Mapping[str, Mapping[str, Any]]) -> tuple[Origin | 
         total = TableStatistics()
         for table in tables:
             total += table
-        encoder = total.encoder()
+        say_unused(total)
+        encoder = TableEncoder.of(total)
         return encoder.origin, len(encoder.columns)
     named = {name: Origin.from_dict(site["origin"]) for name, site in sorted(described.items()) if "origin" in site}
     origins = list(named.values())

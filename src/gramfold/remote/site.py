@@ -42,7 +42,7 @@ from gramfold.remote import diary, figures, secure_site
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message
 from gramfold.remote.outside import SiteError, inside, outside
 from gramfold.remote.policy import PROTECTIONS, Policy
-from gramfold.remote.raw import RawData
+from gramfold.remote.raw import HELD_OUT, RawData
 from gramfold.remote.state import held, made, secret
 from gramfold.remote.tasks import session_of, task_from_json
 from gramfold.remote.work import Work
@@ -51,8 +51,6 @@ from gramfold.sources import is_raw
 from gramfold.version import __version__
 from gramfold.wire import Packet, file_name
 
-HELD_OUT = 0.25
-"""The fraction of a site's samples held out for testing, where its data has no split of its own."""
 Answer = tuple[dict[str, Any], dict[str, Packet]]
 
 
@@ -173,9 +171,7 @@ class Site:
         source, described = raw.source, raw.description()
         if source.labels is None:
             raise SiteError("its table has no labels; name them with `label-column` in this node's configuration")
-        n = int(source.train.sum()) if source.train is not None and source.train.any() else source.n
-        if n == source.n:
-            n -= int(held_out_size(np.array(n), HELD_OUT))
+        n = raw.statistics.rows
         if self.policy.require or n < self.policy.samples:
             raise SiteError(
                 "a table's statistics travel in the clear, and this site's policy asks for more; give features instead of a table"
@@ -186,7 +182,8 @@ class Site:
             labels = inputs.encode(source.labels)[1]
             described |= {"labels": list(labels), "outputs": len(labels)}
         if self.config.get("state-dir"):
-            self.note(asked="task", statistics=sorted(source.items))
+            released = {name: list(column.words) for name, column in raw.statistics.by_column.items() if column.words}
+            self.note(asked="task", statistics=sorted(source.items), words=released)
         return {**described, "inputs": len(source.items), "shape": [], "declared": False, "samples": n}
 
     # --- its work ---

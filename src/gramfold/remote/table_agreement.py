@@ -8,7 +8,8 @@ from typing import Any
 from gramfold.errors import GramfoldError
 from gramfold.remote.majority import inflating, minority
 from gramfold.sources import TableStatistics
-from gramfold.sources.encoder import MOST_CATEGORIES, ColumnStatistics
+from gramfold.sources.encoder import MOST_CATEGORIES
+from gramfold.sources.statistics import ColumnStatistics
 
 MOST_COLUMNS = 10_000
 MOST_TEXT = 2**20
@@ -22,13 +23,13 @@ ENOUGH = 3
 def check(table: Mapping[str, Any], samples: int) -> None:
     """Raise unless these can be the statistics of a site with so many training samples."""
     columns = TableStatistics.from_dict(table).by_column
-    sizes = [len(column.counts or ()) for column in columns.values()]
+    sizes = [len(column.words or ()) for column in columns.values()]
     if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_CATEGORIES:
         raise GramfoldError(f"a table of more than {MOST_COLUMNS} columns, or {MOST_CATEGORIES} categories in one")
-    if sum(len(word) for name, column in columns.items() for word in (name, *(column.counts or ()))) > MOST_TEXT:
+    if sum(len(word) for name, column in columns.items() for word in (name, *(column.words or ()))) > MOST_TEXT:
         raise GramfoldError(f"names of columns and categories of more than {MOST_TEXT} characters")
-    rows = {column.present + column.missing for column in columns.values()}
-    if len(rows) > 1 or max(rows, default=0) > 2 * samples:  # test samples may be among them, fewer than the others
+    rows = {column.rows for column in columns.values()}
+    if len(rows) > 1 or max(rows, default=0) > samples:
         raise GramfoldError("statistics of more samples than it has, or of more in one column than in another")
 
 
@@ -44,8 +45,8 @@ def odd_ones_out(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 def _odd_in(title: str, sites: Mapping[str, ColumnStatistics]) -> dict[str, str]:
     """The same for one column; a site that has nothing in it has no say."""
     there = {name: column for name, column in sites.items() if column.present}
-    odd = minority(f"column {title!r}", {name: "words" if it.counts is not None else "numbers" for name, it in there.items()})
-    sizes = {name: _size(column) for name, column in there.items() if name not in odd and column.counts is None}
+    odd = minority(f"column {title!r}", {name: "words" if it.words is not None else "numbers" for name, it in there.items()})
+    sizes = {name: _size(column) for name, column in there.items() if name not in odd and column.words is None}
     usual = [size for size in sizes.values() if size]
     if len(usual) >= ENOUGH:
         odd |= {
@@ -53,7 +54,7 @@ def _odd_in(title: str, sites: Mapping[str, ColumnStatistics]) -> dict[str, str]
             for name, size in sizes.items()
             if size > FAR * median(usual)
         }
-    words = {name: column.counts for name, column in there.items() if name not in odd and column.counts is not None}
+    words = {name: column.words for name, column in there.items() if name not in odd and column.words is not None}
     for name, own in inflating(words, MOST_CATEGORIES).items():
         odd[name] = f"with its words column {title!r} has more than {MOST_CATEGORIES} categories, {own} of them its own"
     return odd

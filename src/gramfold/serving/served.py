@@ -93,7 +93,7 @@ class Served:
     def _encoded(self, rows: list[Any]) -> np.ndarray:
         assert self.head.origin is not None
         encoder = TableEncoder.reopen(self.head.origin)
-        names = list(encoder.statistics.by_column)
+        names = encoder.names
         if not all(isinstance(row, Mapping) for row in rows):
             raise GramfoldError(f"`rows` must be objects with the columns {', '.join(names)}")
         return encoder({name: np.array([row.get(name) for row in rows], dtype=object) for name in names})

@@ -48,6 +48,11 @@ class Source:
     train: np.ndarray | None = None
     regression: bool = False
     """Whether labels are continuous values."""
+    wanted: tuple[str, ...] = ()
+    """Columns that were asked for by name."""
+
+    def __repr__(self) -> str:
+        return f"Source({self.name!r}, {self.n} samples of {self.kind})"
 
     def __post_init__(self) -> None:
         if not self.n:

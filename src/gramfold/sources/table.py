@@ -2,7 +2,6 @@
 
 import csv
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,8 @@ import numpy as np
 from gramfold.errors import GramfoldError
 from gramfold.extras import require
 from gramfold.sources.base import COLUMNS, IMAGES, TEXTS, Columns, Source, split_of
-from gramfold.sources.encoder import as_numbers
+from gramfold.sources.cells import Table, as_numbers
 
-Table = Mapping[str, np.ndarray]
 USUAL = {
     "label": ("label", "labels", "class", "target", "y"),
     "client": ("client", "site", "hospital", "shop", "user"),
@@ -114,7 +112,8 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
             )
         if not given:
             raise GramfoldError(f"{name} has no columns but those that say what a sample is; it has: {_listed(table)}")
-        return Source(name, kind, {column: table[column] for column in given}, labels, client, train, columns.regression)
+        chosen = {column: table[column] for column in given}
+        return Source(name, kind, chosen, labels, client, train, columns.regression, columns.only)
     wanted = found["path"] if kind == IMAGES else found["text"]
     if wanted is None:
         what = "path" if kind == IMAGES else "text"

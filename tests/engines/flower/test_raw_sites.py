@@ -11,7 +11,7 @@ from gramfold.backbones import open_backbone
 from gramfold.engines.flower.local_grid import LocalGrid, app_node, run_locally
 from gramfold.extraction import load_data
 from gramfold.remote.site import Site, head_file
-from gramfold.sources import Columns
+from gramfold.sources import Columns, TableEncoder, read_table
 from raw_cases import write_function, write_photos
 
 pytest.importorskip("PIL", reason="images need pillow")
@@ -78,8 +78,7 @@ def write_tables(tmp_path) -> dict[str, dict[str, str]]:
     return sites
 
 
-def test_tables_whose_encoder_the_sites_make_together(tmp_path, monkeypatch):
-    monkeypatch.setattr("gramfold.remote.site.secret", lambda state: bytes(32))  # their own split is that of the seed 0 below
+def test_tables_whose_encoder_the_sites_make_together(tmp_path):
     sites = write_tables(tmp_path)
     result = run(sites, tmp_path)
     assert result["sites"]["answered"] == ["east", "west"]
@@ -89,13 +88,15 @@ def test_tables_whose_encoder_the_sites_make_together(tmp_path, monkeypatch):
     (tmp_path / "all.csv").write_text("\n".join(rows))
     dataset = load_data(tmp_path / "all.csv", columns=Columns(label="sick"))
     here = gf.run(gf.PACE(), gf.Federation.from_dataset(dataset))
-    assert dataset.inputs.shape[1] == 5, "age, whether it is missing, three wards"
+    assert here.run.task.inputs == 5, "age, whether it is missing, three wards"
+    inputs = TableEncoder.reopen(here.run.task.origin)(read_table(tmp_path / "all.csv"))
     for site in sites:
         head = gf.load_head(head_file(tmp_path / "state" / site, "pace"))
-        assert head.origin == dataset.origin
-        assert np.abs(head.predict_proba(dataset.inputs) - here.heads[site].predict_proba(dataset.inputs)).max() < 1e-9
+        assert head.origin == here.run.task.origin
+        assert np.abs(head.predict_proba(inputs) - here.heads[site].predict_proba(inputs)).max() < 1e-9
     sent = [json.loads(line) for line in (tmp_path / "state" / "east" / "sent.jsonl").read_text().splitlines()]
     assert sent[0]["statistics"] == ["age", "ward"], "the site's diary says what left it"
+    assert sent[0]["words"] == {"ward": ["er", "icu"]}
 
 
 def test_tables_and_files_of_continuous_labels(tmp_path):

@@ -1,0 +1,229 @@
+"""Where figures come from, and whether the code of their methods has changed since.
+
+    python -m benchmarks.provenance            what is stale, cheapest first, with the command that remakes it
+    make figures                               the same
+
+Beside every result file stands a stamp, in results/provenance.json: commit, versions, machine, and for every method a hash of the
+code that it is made of (its module and all that this imports of gramfold; comments, docstrings and empty lines do not count). The
+pages say which commit a table is of, and name the methods whose code is another by now. A test holds pages to that.
+"""
+
+import ast
+import hashlib
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gramfold
+from gramfold.methods import find_method
+from gramfold.methods.registry import known_methods
+
+ROOT = Path(__file__).parents[1]
+RESULTS = Path(__file__).parent / "results"
+STAMPS = RESULTS / "provenance.json"
+SOURCE = Path(gramfold.__file__).parent
+PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "flwr", "xgboost", "xrfm")
+SKIPPED = {"gramfold", "gramfold.methods"}
+"""Packages that import every method."""
+ANALYTIC = ("pace", "apfl", "fedhip", "afl", "local")
+
+
+class Source(NamedTuple):
+    """What makes a result file, of which methods it tells, and about how many minutes that takes on two cores."""
+
+    command: str
+    methods: tuple[str, ...]
+    minutes: int
+
+
+SOURCES = {
+    "core": Source("core FILE.npz", ("apfl", "afl"), 2),
+    "attack": Source("attack", ("pace",), 5),
+    "liar": Source("liar", ("pace",), 5),
+    "secure": Source("secure", (), 5),
+    "texts": Source("texts", ANALYTIC, 5),
+    "flower_overhead": Source("flower_overhead", ("pace",), 5),
+    "flower_size_afl": Source("flower_size --method afl", ("afl",), 5),
+    "flower_size_pace": Source("flower_size --method pace", ("pace",), 5),
+    "pace_cost_bias_linear": Source("pace_cost FILE.npz --features bias+linear", ("pace",), 5),
+    "pace_cost_bias_linear_fourier4096": Source("pace_cost FILE.npz --features bias+linear+fourier:4096", ("pace",), 20),
+    "binary": Source("binary", ("pace",), 20),
+    "binary_100": Source("binary --first-seed 100", ("pace",), 15),
+    "front_door": Source("front_door", ("pace", "afl"), 30),
+    "dp": Source("dp FILE.npz", ("pace", "afl"), 15),
+    "deepafl": Source("deepafl FILE.npz", ("deepafl", "pace", "afl"), 40),
+    "pace": Source("pace FILE.npz", ("pace", "apfl"), 60),
+    "site_tables": Source("site_tables", ("pace", "afl", "local"), 60),
+    "more_tables": Source("more_tables", ("pace", "afl", "local"), 60),
+    "every_data": Source("every_data --cifar FILE.npz --shift FILE.npz", ANALYTIC, 180),
+    "gpu": Source("gpu", ("pace", "apfl"), 3),
+    "fair": Source("fair FILE.npz --device cuda --jobs 14", (*ANALYTIC, "localclasses", "fedavg", "feddbe"), 20),
+    "ceiling": Source("ceiling FILE.npz --device cuda", (), 10),
+    "gradient_gpu": Source("gradient_gpu", ("heart-pfl",), 10),
+    "gradient_table": Source("gradient_table FILE.npz --device cuda --jobs 14", (*ANALYTIC, "fedavg", "feddbe", "ditto"), 60),
+    "gradient_images": Source("gradient_images FILE.npz --device cuda --jobs 13", ("fedavg", "heart-pfl"), 60),
+    "learned_default": Source("learned FILE.npz --device cuda", ("pace",), 15),
+    "learned_large": Source("learned FILE.npz --part large --device cuda", ("pace",), 20),
+    "learned_frontier": Source("learned FILE.npz --part frontier --device cuda", ("pace",), 40),
+    "ablation_head": Source("ablation FILE.npz", ("pace",), 30),
+    "ablation_features": Source("ablation FILE.npz --part features", ("pace",), 30),
+    "ablation_precision": Source("ablation FILE.npz --part precision", ("pace",), 30),
+    "convolution_digits": Source("convolution", ("fedacnnl", "pfedacnnl", "pacecnn"), 30),
+    "convolution_cifar100_20_classes": Source("convolution --data FILE.npz", ("fedacnnl", "pfedacnnl", "pacecnn"), 90),
+    "filters": Source("filters", ("fedacnnl",), 60),
+    "layers": Source("layers", ("fedacnnl",), 30),
+}
+"""GPU benches' minutes are a GPU's."""
+
+
+# --- the code ---
+
+
+@cache
+def code_of(method: str) -> str:
+    """A hash of the code that a method is made of."""
+    digest = hashlib.sha256()
+    for name in sorted(_reached(find_method(method).__module__)):
+        digest.update(f"{name}\n{_bare(name)}\n".encode())
+    return digest.hexdigest()[:12]
+
+
+def _reached(start: str) -> set[str]:
+    found, waiting = set[str](), [start]
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name not in SKIPPED and _file(name) is not None:
+            found.add(name)
+            waiting += _imports(name)
+    return found
+
+
+def _file(name: str) -> Path | None:
+    base = SOURCE.joinpath(*name.split(".")[1:])
+    return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
+
+
+@cache
+def _tree(name: str) -> tuple[str, ast.Module]:
+    path = _file(name)
+    assert path is not None
+    text = path.read_text()
+    return text, ast.parse(text)
+
+
+def _imports(name: str) -> Iterator[str]:
+    for node in ast.walk(_tree(name)[1]):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "gramfold":
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "gramfold")
+
+
+@cache
+def _bare(name: str) -> str:
+    """A module's lines of code."""
+    text, tree = _tree(name)
+    prose = set[int]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            prose.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    lines = (line.strip() for number, line in enumerate(text.splitlines(), 1) if number not in prose)
+    return "\n".join(line for line in lines if line and not line.startswith("#"))
+
+
+# --- stamps ---
+
+
+def stamp(name: str, **more: Any) -> None:
+    """Note where the result file of this name comes from, now that it is written."""
+    methods = SOURCES[name].methods if name in SOURCES else ()
+    found = {
+        "commit": commit(), "machine": platform.machine(), "cores": len(os.sched_getaffinity(0)), "device": _device(),
+        "versions": {"python": platform.python_version(), **_versions()},
+        "code": {each: code_of(each) for each in methods}, **more,
+    }  # fmt: skip
+    stamps = {**stamps_now(), name: found}
+    STAMPS.write_text(json.dumps(dict(sorted(stamps.items())), indent=1) + "\n")
+
+
+def stamps_now() -> dict[str, Any]:
+    return json.loads(STAMPS.read_text()) if STAMPS.exists() else {}
+
+
+def commit() -> str:
+    """The commit that is checked out, with a + where code differs from it; without git what GRAMFOLD_COMMIT says."""
+    try:
+        head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+        changed = ["git", "status", "--porcelain", "--", "src", "benchmarks/*.py"]
+        dirty = subprocess.run(changed, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return os.environ.get("GRAMFOLD_COMMIT", "unknown")
+    return head.stdout.strip() + ("+" if dirty.stdout.strip() else "")
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _device() -> str:
+    try:
+        import torch
+    except ImportError:
+        return "cpu"
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+
+
+# --- what pages say ---
+
+
+def changed_since(name: str) -> list[str]:
+    """The methods of a result file whose code is another by now."""
+    code = stamps_now().get(name, {}).get("code", {})
+    return [method for method, then in code.items() if method not in known_methods() or code_of(method) != then]
+
+
+def age(*names: str) -> str:
+    """What a page says below a table: the commit that its figures are of, and of what they are older."""
+    said = []
+    for name in names:
+        found = stamps_now().get(name)
+        if found is None:
+            said.append(f"`{name}`: of before commits were recorded, and of older code than this")
+            continue
+        changed = changed_since(name)
+        older = f", **older than the code of {', '.join(changed)}**" if changed else ""
+        said.append(f"`{name}`: commit {found['commit']}{older}")
+    return f"*Figures: {'; '.join(said)}.*"
+
+
+def stale() -> list[str]:
+    """Result files that are of older code, cheapest first."""
+    known = [name for name in SOURCES if (RESULTS / f"{name}.json").exists()]
+    return sorted((name for name in known if name not in stamps_now() or changed_since(name)), key=lambda n: SOURCES[n].minutes)
+
+
+def main() -> None:
+    names = stale()
+    for name in names:
+        made = SOURCES[name]
+        why = ", ".join(changed_since(name)) or "no commit recorded"
+        print(f"{name:36} {made.minutes:4} min   python -m benchmarks.{made.command}   ({why})")
+    hours = sum(SOURCES[name].minutes for name in names) / 60
+    print(f"{len(names)} of {len(SOURCES)} result files are stale; about {hours:.1f} hours in all")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""A table's cells: what is missing, what is a number, what is a word."""
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+Table = Mapping[str, np.ndarray]
+MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
+
+
+class Cells:
+    """A column that is read once, whichever of its rows are asked for."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def numbers(self) -> np.ndarray | None:
+        """float64, NaN where a value is missing; None where a value is no number."""
+        return as_numbers(self.values)
+
+    @cached_property
+    def words(self) -> tuple[np.ndarray, list[str]]:
+        """The place of each value among the column's words, -1 where it is missing; and the words, sorted."""
+        listed = as_words(self.values)
+        known = sorted({word for word in listed if word is not None})
+        places = {word: place for place, word in enumerate(known)}
+        return np.array([-1 if word is None else places[word] for word in listed], dtype=np.int64), known
+
+    def take(self, rows: np.ndarray) -> "Cells":
+        made = Cells(self.values[rows])
+        if self.numbers is not None:
+            made.__dict__["numbers"] = self.numbers[rows]
+        else:
+            made.__dict__["words"] = self.words[0][rows], self.words[1]
+        return made
+
+    def counts(self) -> dict[str, int]:
+        """How often each word occurs."""
+        places, known = self.words
+        found = np.bincount(places[places >= 0], minlength=len(known))
+        return {word: count for word, count in zip(known, found.tolist(), strict=True) if count}
+
+
+def as_numbers(values: np.ndarray) -> np.ndarray | None:
+    """A column as float64, NaN where a value is missing; None where a value is no number."""
+    if values.dtype.kind in "fiub":
+        return np.asarray(values, dtype=np.float64)
+    numbers = np.empty(len(values))
+    for row, value in enumerate(values.tolist()):
+        number = number_of(value)
+        if number is None:
+            return None
+        numbers[row] = number
+    return numbers
+
+
+def as_words(values: np.ndarray) -> list[str | None]:
+    """A column as text, None where a value is missing; 3.0 and 3 are one category."""
+    return [None if is_missing(value) else _word(value) for value in values.tolist()]
+
+
+def number_of(value: Any) -> float | None:
+    """A cell as a number, NaN where it is missing; None where it is none."""
+    if is_missing(value):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+    except (TypeError, ValueError):
+        return _days(value)
+
+
+def _days(value: Any) -> float | None:
+    """A date, with or without a time, as days since 1970, or a span of time in days; None for anything else."""
+    if isinstance(value, timedelta):
+        return value / timedelta(days=1)
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    if not isinstance(value, datetime):
+        return None
+    return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp() / 86400
+
+
+def _word(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+
+
+def is_missing(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip().lower() in MISSING
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
