@@ -60,6 +60,7 @@ def read_page(source: Path) -> dict[str, Any]:
     return found
 
 
-def load_result(folder: str | PathLike[str]) -> Result:
-    """The result that `Result.save` wrote: to evaluate, join, update and forget after a restart."""
-    return Result.load(folder)
+def load_result(folder: str | PathLike[str], allow_code: bool = False) -> Result:
+    """The result that `Result.save` wrote: to evaluate, join, update and forget after a restart. `allow_code`: whether the class
+    of a method that is not gramfold's own may be imported because the file names it."""
+    return Result.load(folder, allow_code)
