@@ -18,8 +18,8 @@ from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.report import render_page
 from gramfold.version import __version__
 
-FORMAT = 1
-"""The version of result.json; new keys, which older readers ignore, do not raise it."""
+FORMAT = 2
+"""The version of result.json; new keys, which older readers ignore, do not raise it. 1 may be without a checksum."""
 RESULT, REPORT, EVENTS = "result.json", "report.html", "events.jsonl"
 
 
@@ -47,13 +47,13 @@ def read_page(source: Path) -> dict[str, Any]:
     path = source / RESULT if source.is_dir() else source
     try:
         content = json.loads(wire.read(path))
-        written = content.get("format", FORMAT)
+        written = content.get("format", 1)
     except MALFORMED:
         raise GramfoldError(f"{path} is not a result of gramfold run") from None
     try:
-        content = wire.opened(content) if "checksum" in content else content  # older ones have none
+        content = content if written == 1 and wire.CHECKSUM not in content else wire.opened(content)
     except ValueError:
-        raise GramfoldError(f"{path} is not as it was written: its checksum does not fit") from None
+        raise GramfoldError(f"{path} is not as it was written: its checksum is missing or does not fit") from None
     if not isinstance(written, int) or written > FORMAT:
         raise GramfoldError(f"{path} was written by a newer gramfold (format {written}, this reads {FORMAT}); upgrade")
     found: dict[str, Any] = content

@@ -61,6 +61,7 @@ class Remote(Transport):
         super().__init__()
         self.exchange, self.settings, self.method = exchange, settings, settings.method
         self.peers = Peers(exchange, progress)
+        self.peers.reserved |= set(settings.sites)
         self.late: list[str] = []
         self.receiving: dict[str, str] = {}
         """The sites that receive and do not contribute, and why."""
@@ -165,6 +166,7 @@ class Remote(Transport):
         if kept is not None:
             make_folder(kept)
         self.ledger = Ledger.load(self._ledger_file, self._session, kept) if once else Ledger(kept=kept)
+        self.peers.reserved |= self.ledger.counted.keys()
         if not once:
             self.ledger.sweep()
         away = sorted(self.ledger.counted.keys() - {peer.label for peer in self.peers.by_node.values()})
