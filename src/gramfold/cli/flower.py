@@ -87,6 +87,15 @@ def identity(
 
 
 @flower.command()
+def pin(folder: Annotated[Path, typer.Argument(help="Where to write the commands.")] = Path("pinned")) -> None:
+    """At a site: write commands that run this gramfold, whatever program a server sends, for the start of the SuperNode's PATH."""
+    require_flwr()
+    from gramfold.engines.flower.pinned import write_pins
+
+    typer.echo(f'PATH="{write_pins(folder).absolute()}:$PATH"')
+
+
+@flower.command()
 def outcome(out: Annotated[Path, typer.Argument(help="The `out` of a run.")] = Path("result")) -> None:
     """Say how the last run ended: exit code 2 and its reason if it failed. (`flwr run` ends with 0 either way.)"""
     from gramfold.remote.run import outcome as outcome_of

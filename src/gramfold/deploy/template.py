@@ -176,11 +176,15 @@ set -a; . ./flower.env; set +a
 
 ## 4. Every site: start
 
-It keeps running, and answers whenever the server starts a run. (A second site on one machine needs another port: `--port 9095`.)
+It keeps running, and answers whenever the server starts a run. `pinned/` has it answer with the gramfold that is installed here,
+whatever program the server sends: leave it out only if you trust the server with this machine. (A second site on one machine
+needs another port: `--port 9095`.)
 
 ```sh
 set -a; . ./flower.env; set +a; umask 077
-flower-supernode --superlink {address} --root-certificates ca.crt --auth-supernode-private-key key --node-config site.toml
+gramfold flower pin pinned
+PATH="$PWD/pinned:$PATH" flower-supernode --superlink {address} --root-certificates ca.crt \\
+    --auth-supernode-private-key key --node-config site.toml
 ```
 
 ## 5. A run
