@@ -88,7 +88,7 @@ def identity(
 
 @flower.command()
 def pin(folder: Annotated[Path, typer.Argument(help="Where to write the commands.")] = Path("pinned")) -> None:
-    """At a site: write commands that run this gramfold, whatever program a server sends, for the start of the SuperNode's PATH."""
+    """At a site: write commands for the start of the SuperNode's PATH that run this gramfold, whatever a server sends."""
     require_flwr()
     from gramfold.engines.flower.pinned import write_pins
 
