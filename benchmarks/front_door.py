@@ -21,6 +21,7 @@ from gramfold.backbones import open_backbone
 from gramfold.export import write_onnx
 from gramfold.extraction import extract, load_data
 from gramfold.federation import Federation
+from gramfold.federation.raw import dataset_of
 from gramfold.sources import Source, image_folder
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
@@ -137,7 +138,7 @@ def million_here(count: int = 10**6) -> None:
             seconds.append(time.perf_counter() - begun)
         own = own_bytes()
         begun = time.perf_counter()
-        federation = Federation.from_dataset(source.dataset(found.rows, found.origin), 1000, "iid")
+        federation = Federation.from_dataset(dataset_of(source, found.rows, found.origin), 1000, "iid")
         gf.run(gf.AFL(), federation, keep_heads=False)
         running = time.perf_counter() - begun
         kept = sum(path.stat().st_size for path in Path(place).rglob("*.npy"))

@@ -18,6 +18,8 @@ from gramfold.moments import Implied
 from gramfold.privacy import Client, SecureSum, Server, graph, ranges
 
 FEATURES, CLASSES, SAMPLES = 769, 100, 400
+ASKED = "a1" * 32
+"""The digest of what clients are asked."""
 
 
 def measure(clients: int) -> dict[str, Any]:
@@ -25,7 +27,9 @@ def measure(clients: int) -> dict[str, Any]:
     rows, codes = rng.standard_normal((SAMPLES, FEATURES)), rng.integers(0, CLASSES, SAMPLES)
     upload = gf.Moments.from_features(rows, codes, CLASSES)
     names, session = [f"client-{k}" for k in range(clients)], secrets.token_hex(16)
-    server, spent, sent = Server(session, SecureSum()), dict.fromkeys(("keys", "share", "mask", "unmask"), 0.0), 0
+    server, sent = Server(session, SecureSum(), ASKED), 0
+    spent = dict.fromkeys(("keys", "share", "mask", "confirm", "unmask"), 0.0)
+    identities = {name: secrets.token_bytes(32) for name in names}
 
     def timed(step: str, work: Any) -> Any:
         nonlocal sent
@@ -38,7 +42,7 @@ def measure(clients: int) -> dict[str, Any]:
     members = {}
     for name in names:
         begun = time.perf_counter()
-        members[name] = Client.begin(name, session, secrets.token_bytes(32))
+        members[name] = Client.begin(name, session, identities[name])
         spent["keys"] += time.perf_counter() - begun
         sent += members[name].keys.pack().wire_bytes
     roster = server.roster([member.keys for member in members.values()])
@@ -48,24 +52,33 @@ def measure(clients: int) -> dict[str, Any]:
     plan = ranges.plan(upload.public(), Implied(), clients)
     adding = 0.0
     for name, member in members.items():
-        masked = timed("mask", lambda member=member, name=name: member.mask(inboxes[name], plan.encode(upload.vector())))
+        masked = timed("mask", lambda member=member, name=name: member.mask(inboxes[name], plan.encode(upload.vector()), ASKED))
         begun = time.perf_counter()
         server.add(masked)
         adding += time.perf_counter() - begun
     survivors = server.survivors()
+    confirming = 0.0
+    for name, member in members.items():
+        confirmed = timed("confirm", lambda member=member, name=name: member.confirm(survivors, identities[name]))
+        begun = time.perf_counter()
+        server.confirm(confirmed)
+        confirming += time.perf_counter() - begun
+    confirmations = server.confirmations()
     for member in members.values():
-        server.reveal(timed("unmask", lambda member=member: member.unmask(survivors)))
+        server.reveal(timed("unmask", lambda member=member: member.unmask(confirmations)))
     begun = time.perf_counter()
     total = plan.decode(server.total())
     unmasking = time.perf_counter() - begun
     exact = float(np.abs(total - clients * upload.vector()).max() / np.abs(total).max())
     many = rng.standard_normal((FEATURES, FEATURES)), rng.integers(0, CLASSES, FEATURES)
     triangle = gf.Moments.from_features(*many, CLASSES)
-    received = roster.pack().wire_bytes + inboxes[names[0]].pack().wire_bytes + survivors.pack().wire_bytes
+    received = roster.pack().wire_bytes + inboxes[names[0]].pack().wire_bytes
+    received += survivors.pack().wire_bytes + confirmations.pack().wire_bytes
     return {
         "clients": clients, "neighbours": graph.degree(clients), "client_seconds": sum(spent.values()) / clients,
         "steps_seconds": {step: seconds / clients for step, seconds in spent.items()}, "client_bytes": sent / clients,
-        "client_received_bytes": received, "server_adding_seconds": adding, "server_unmasking_seconds": unmasking,
+        "client_received_bytes": received, "server_adding_seconds": adding, "server_confirming_seconds": confirming,
+        "server_unmasking_seconds": unmasking,
         "plain_bytes_few_samples": upload.wire_bytes, "plain_bytes": triangle.wire_bytes, "relative_error": exact,
     }  # fmt: skip
 

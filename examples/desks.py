@@ -38,7 +38,7 @@ with Path("questions.csv").open("w", newline="") as file:
             intent = rng.choice(list(INTENTS), p=np.array(often) / sum(often))
             table.writerow([rng.choice(asked[intent]), intent, desk])
 
-dataset = gf.load_data("questions.csv", "minilm", columns=gf.Columns(label="intent", client="desk"))
+dataset = gf.load_data("questions.csv", "minilm", label_column="intent", client_column="desk")
 result = gf.run(gf.PACE(), gf.Federation.from_dataset(dataset))
 for desk, client in result.clients.items():
     print(f"{desk}: {client.accuracy:.1%} on {client.test} questions it has not seen")

@@ -23,7 +23,7 @@ with Path("patients.csv").open("w", newline="") as file:
         numbers = [f"{value:.4g}" if rng.random() > 0.1 else "" for value in row[:10]]  # one cell in ten is missing
         table.writerow([*numbers, rng.choice(["doctor", "screening", "?"]), site, cancer.target_names[code]])
 
-dataset = gf.load_data("patients.csv", columns=gf.Columns(label="diagnosis", client="hospital"))
+dataset = gf.load_data("patients.csv", label_column="diagnosis", client_column="hospital")
 federation = gf.Federation.from_dataset(dataset)
 result = gf.run(gf.PACE(), federation)
 for name, client in result.clients.items():

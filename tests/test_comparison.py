@@ -76,7 +76,7 @@ def test_a_cut_federation_is_cut_anew_and_a_given_one_is_one_run(blobs):
     one = gf.compare(["afl", "local"], given_clients)
     assert one.mean("afl").standard_error is None
     assert "s.e." not in repr(one)
-    assert "One seed" in one.to_markdown()
+    assert "One run" in one.to_markdown()
     with pytest.raises(gf.GramfoldError, match="clients were given"):
         gf.compare("afl", given_clients, seeds=3)
 

@@ -422,13 +422,87 @@ def test_a_search_over_parameters_of_the_method(data):
     assert search.best_estimator_.method == gf.APFL(gamma=1.0, lam=1.0)
 
 
-def test_a_frame_with_words_or_gaps_is_told_what_to_do():
+# --- frames with words, dates and gaps ---
+
+
+@pytest.fixture(scope="module")
+def patients():
     pd = pytest.importorskip("pandas")
-    days = pd.date_range("2024-01-01", periods=20)
-    frame = pd.DataFrame({"a": [1.0, 2.0, np.nan, 4.0] * 5, "b": list("xyxy") * 5, "n": range(20), "day": days})
-    for columns in (["a"], ["b"], ["a", "b"], ["n", "day"]):
-        with pytest.raises(gf.InputError, match="TableTransformer"):
-            gf.PersonalizedClassifier().fit(frame[columns], [0, 1] * 10)
+    rng, n = np.random.default_rng(0), 240
+    frame = pd.DataFrame({
+        "age": rng.normal(50, 10, n), "ward": rng.choice(["a", "b", "c"], n), "day": pd.to_datetime("2024-01-01")
+        + pd.to_timedelta(rng.integers(0, 40, n), unit="D"), "site": rng.choice(["x", "y"], n),
+    })  # fmt: skip
+    target = np.where(frame["age"] + 8 * (frame["ward"] == "a") + rng.normal(0, 4, n) > 53, "ill", "well")
+    frame.loc[rng.random(n) < 0.1, "age"] = np.nan
+    return frame, target
+
+
+def test_a_frame_is_encoded_as_by_the_transformer_in_front(patients):
+    X, y = patients
+    alone = gf.PersonalizedClassifier(group_column="site").fit(X, y)
+    piped = make_pipeline(gf.TableTransformer("site"), gf.PersonalizedClassifier(group_column="site")).fit(X, y)
+    assert np.array_equal(alone.predict_proba(X), piped.predict_proba(X))
+    assert alone.score(X, y) > 0.8
+    assert cross_val_score(alone, X, y, cv=3).mean() > 0.7
+    assert pickle.loads(pickle.dumps(alone)).predict(X).tolist() == alone.predict(X).tolist()
+
+
+def test_groups_apart_are_the_groups_column(patients):
+    X, y = patients
+    within = gf.PersonalizedClassifier(group_column="site").fit(X, y).predict_proba(X)
+    apart = gf.PersonalizedClassifier().fit(X.drop(columns="site"), y, groups=X["site"])
+    assert np.array_equal(apart.predict_proba(X.drop(columns="site"), groups=X["site"]), within)
+
+
+def test_samples_without_a_weight_are_not_in_the_encoder_either(patients):
+    X, y = patients
+    weights = (np.arange(len(y)) % 3 > 0).astype(float)
+    kept = np.flatnonzero(weights)
+    weighted = gf.PersonalizedClassifier(group_column="site").fit(X, y, sample_weight=weights)
+    alone = gf.PersonalizedClassifier(group_column="site").fit(X.iloc[kept], y[kept])
+    assert np.array_equal(weighted.predict_proba(X), alone.predict_proba(X))
+
+
+def test_regression_of_a_frame(patients):
+    X, _ = patients
+    target = X["age"].fillna(50.0)
+    rows = X.drop(columns="age").assign(more=target.where(np.arange(len(X)) % 7 > 0))
+    model = gf.PersonalizedRegressor(group_column="site").fit(rows, target)
+    assert model.score(rows, target) > 0.5
+    assert model.predict_interval(rows).shape == (len(rows), 2)
+
+
+def test_its_heads_take_raw_rows(patients, tmp_path):
+    X, y = patients
+    model = gf.PersonalizedClassifier(group_column="site").fit(X, y)
+    model.heads_["x"].save(tmp_path / "x.safetensors")
+    mine = X[X["site"] == "x"]
+    assert np.array_equal(gf.load_head(tmp_path / "x.safetensors").predict_proba(mine), model.predict_proba(mine))
+
+
+def test_a_frame_that_lacks_columns_or_is_none(patients):
+    X, y = patients
+    model = gf.PersonalizedClassifier(group_column="site").fit(X, y)
+    with pytest.warns(UserWarning, match="X: it has no column 'age', which is taken as missing"):
+        lacking = model.predict(X.drop(columns="age"))
+    assert lacking.tolist() == model.predict(X.assign(age=np.nan)).tolist()
+    assert model.predict(X[["site", "ward", "age", "day"]].assign(phone="0")).tolist() == model.predict(X).tolist()
+    with pytest.raises(gf.InputError, match="the model was fitted on a frame: give one with columns age, ward, day, site"):
+        model.predict(np.zeros((3, 4)))
+    with pytest.raises(gf.InputError, match="X has no column 'site' to take groups from; it has: age, ward, day"):
+        model.predict(X.drop(columns="site"))
+
+
+def test_frames_of_numbers_are_taken_as_they_are_and_gaps_then_said(patients):
+    X, y = patients
+    numbers = X[["age", "site"]].fillna({"age": 50.0}).assign(more=1.5)
+    model = gf.PersonalizedClassifier(group_column="site").fit(numbers, y)
+    assert model.encoder_ is None
+    with pytest.raises(
+        gf.InputError, match=r"NaN.*; in fit all columns were numbers without gaps: fill these, or fit on some gaps"
+    ):
+        model.predict(numbers.assign(more=np.nan))
     with pytest.raises(ValueError, match="NaN") as error:
-        gf.PersonalizedClassifier(group_column="b").fit(frame[["n", "b"]], [0.0, np.nan] * 10)
-    assert "TableTransformer" not in str(error.value), "it is y that is wrong"
+        gf.PersonalizedClassifier(group_column="ward").fit(X[["age", "ward"]], [0.0, np.nan] * (len(y) // 2))
+    assert "gaps" not in str(error.value), "it is y that is wrong"

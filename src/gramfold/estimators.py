@@ -21,6 +21,8 @@ from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
 from gramfold.methods import METHODS, Method, find_method, make_method, spec_of
 from gramfold.numerics.arrays import Array, is_sparse, to_numpy
+from gramfold.origin import known_rows
+from gramfold.sources import TableEncoder, columns_of, encoded, folded_encoder, is_frame
 
 SINGLE_GROUP = ""
 """The name of the only group where no groups are given."""
@@ -71,19 +73,49 @@ class _Personalized(BaseEstimator):  # type: ignore[misc]
 
     # --- what comes in ---
 
-    def _checked(self, X: Any, groups: Any, *y: Any, **asked: Any) -> tuple[Array, Any, np.ndarray | None]:
+    def _checked(self, X: Any, groups: Any, *y: Any, counting: Any = None, **asked: Any) -> tuple[Array, Any, np.ndarray | None]:
         """The features, the targets (where there are some to check), and each sample's group by name, None without groups."""
-        with _words_for_frames(X, self.group_column):
-            checked, groups = self._validated(X, groups, *y, **asked)
+        if y:
+            self.encoder_: TableEncoder | None = None
+        if self.encoder_ is not None or (y and is_frame(X) and not _is_complete(X, self.group_column)):
+            checked, groups = self._encoded(X, groups, *y, counting=counting, **asked)
+        else:
+            with _words_for_gaps(X, self.group_column):
+                checked, groups = self._validated(X, groups, *y, **asked)
         rows, targets = checked if y else (checked, None)
         return rows, targets, None if groups is None else _names(groups, rows.shape[0])
+
+    def _encoded(self, X: Any, groups: Any, *y: Any, counting: Any = None, **asked: Any) -> tuple[Any, Any]:
+        """A frame with words, dates or gaps, whose encoder is folded over groups in fit, of the samples that have any weight."""
+        if not is_frame(X):
+            raise InputError(f"the model was fitted on a frame: give one with columns {_listed(list(self.feature_names_in_))}")
+        self._require_once(groups)
+        if y:
+            validate_data(self, X, *y, reset=True, skip_check_array=True)
+        rows = X
+        if self.group_column is not None:
+            rows, groups = _without_column(X, self.group_column)
+        with _value_errors():
+            if y:
+                owners = None if groups is None else _names(groups, len(X))
+                self.encoder_ = _encoder_of(rows, owners, counting)
+            assert self.encoder_ is not None
+            origin = self.encoder_.origin
+            numbers = encoded(origin, rows, "X")
+        asked |= {"estimator": self}
+        checked = check_X_y(numbers, *y, **asked) if y else (check_array(numbers, **asked), None)
+        known = known_rows(checked[0], origin)
+        return (known, checked[1]) if y else known, groups
+
+    def _require_once(self, groups: Any) -> None:
+        if groups is not None and self.group_column is not None:
+            raise InputError(f"groups are given twice, as groups= and by group_column={self.group_column!r}; leave one out")
 
     def _validated(self, X: Any, groups: Any, *y: Any, **asked: Any) -> tuple[Any, Any]:
         if self.group_column is None:
             checked = validate_data(self, X, *y, reset=bool(y), accept_sparse="csr", **asked)
         else:
-            if groups is not None:
-                raise InputError(f"groups are given twice, as groups= and by group_column={self.group_column!r}; leave one out")
+            self._require_once(groups)
             validate_data(self, X, *y, reset=bool(y), skip_check_array=True)  # names and number of columns, the group's included
             X, groups = _without_column(X, self.group_column)
             asked |= {"estimator": self, "accept_sparse": "csr"}
@@ -163,25 +195,31 @@ def _value_errors() -> Iterator[None]:
 
 
 @contextmanager
-def _words_for_frames(X: Any, group_column: str | int | None) -> Iterator[None]:
-    """What to do about a frame with words, dates or gaps, of which scikit-learn only says that they are no numbers."""
+def _words_for_gaps(X: Any, group_column: str | int | None) -> Iterator[None]:
+    """What to do about a frame with words or gaps where that in fit had none, of which scikit-learn only says what is wrong."""
     try:
         yield
     except InputError:
         raise
     except (TypeError, ValueError) as error:
-        if not hasattr(X, "columns") or all(_is_complete(X[name]) for name in X.columns if name != group_column):
+        if not is_frame(X) or _is_complete(X, group_column):
             raise
         what = str(error).splitlines()[0]
-        raise InputError(
-            f"{what}; for categories, dates and missing values put gf.TableTransformer(group_column) before it in a pipeline"
-        ) from error
+        raise InputError(f"{what}; in fit all columns were numbers without gaps: fill these, or fit on some gaps too") from error
 
 
-def _is_complete(column: Any) -> bool:
-    """Whether a frame's column holds numbers and nothing else."""
-    values = np.asarray(column)
-    return values.dtype.kind in "iub" or (values.dtype.kind == "f" and bool(np.isfinite(values).all()))
+def _is_complete(frame: Any, group_column: str | int | None) -> bool:
+    """Whether a frame's columns, but for the group's, hold numbers and nothing else."""
+    columns = [np.asarray(frame[name]) for name in frame.columns if name != group_column]
+    return all(part.dtype.kind in "iub" or (part.dtype.kind == "f" and bool(np.isfinite(part).all())) for part in columns)
+
+
+def _encoder_of(frame: Any, owners: np.ndarray | None, sample_weight: Any) -> TableEncoder:
+    """The encoder that groups fold to; samples without a weight are not there."""
+    table = columns_of(frame, "X")
+    kept, _ = _counting(sample_weight, len(frame))
+    counted = {title: values[kept] for title, values in table.items()}
+    return folded_encoder(counted, None if owners is None else owners[kept], whose="X")
 
 
 def _with_parameters(method: str | Method, given: dict[str, Any]) -> Method:
@@ -322,6 +360,15 @@ class PersonalizedClassifier(ClassifierMixin, _Personalized):  # type: ignore[mi
     >>> model.score(np.column_stack([X, site]), y) > 0.9
     True
 
+    A frame with words, dates or gaps is encoded, by statistics that are folded over groups: see `TableTransformer`. So are those
+    that it is asked about then, and what they lack is missing. Frames of numbers alone are taken as they are.
+
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"age": [40, 60, None, 50] * 9, "sex": list("ffmm") * 9, "site": list("abc") * 12})
+    >>> model = PersonalizedClassifier(group_column="site").fit(X, ["well", "ill", "ill", "well"] * 9)
+    >>> model.score(X, ["well", "ill", "ill", "well"] * 9) > 0.7
+    True
+
     Otherwise `groups` travels by metadata routing (set_fit_request, set_score_request, ...), which does not reach scorers by
     name such as "roc_auc": these get the shared head, and a SharedHeadWarning says so.
     """
@@ -331,7 +378,7 @@ class PersonalizedClassifier(ClassifierMixin, _Personalized):  # type: ignore[mi
         counts as two would, one of weight 0 is not there; weights on another scale are best brought to a mean of one. Where
         something is chosen by leave-one-out, a sample is left out with all its weight. Gradient methods know no weights, and say
         so. X may be sparse, but for these."""
-        X, y, names = self._checked(X, groups, y)
+        X, y, names = self._checked(X, groups, y, counting=sample_weight)
         check_classification_targets(y)
         kept, weights = _counting(sample_weight, len(y))
         self.classes_, codes = np.unique(y[kept], return_inverse=True)
@@ -357,7 +404,7 @@ class PersonalizedRegressor(RegressorMixin, _Personalized):  # type: ignore[misc
 
     def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Fit every group's head. `groups` and `sample_weight`: as for the classifier."""
-        X, y, names = self._checked(X, groups, y, y_numeric=True, multi_output=True)
+        X, y, names = self._checked(X, groups, y, counting=sample_weight, y_numeric=True, multi_output=True)
         kept, weights = _counting(sample_weight, len(y))
         return self._fit(X[kept], y[kept], None if names is None else names[kept], weights, None)
 

@@ -5,9 +5,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
 from gramfold.errors import MALFORMED, GramfoldError
 
 BACKBONE, TABLE = "backbone", "table"
+_REMEDY = {BACKBONE: "extract with that one", TABLE: "give it the raw rows, which it encodes itself"}
 
 
 @dataclass(frozen=True)
@@ -59,4 +62,31 @@ class Origin:
     def require(self, other: "Origin | None", whose: str) -> None:
         """Raise where samples are known to come from elsewhere; numbers of unknown origin are taken on trust."""
         if other is not None and other.fingerprint != self.fingerprint:
-            raise GramfoldError(f"{whose} comes from {other}, but this head was made for {self}; extract with that one")
+            raise GramfoldError(f"{whose} comes from {other}, but this head was made for {self}; {_REMEDY[self.kind]}")
+
+
+class KnownRows(np.ndarray[Any, Any]):
+    """Rows of numbers that know what made them. Whatever is computed from them is plain; rows of them know it still."""
+
+    origin: Origin | None
+
+    def __array_finalize__(self, parent: Any) -> None:
+        self.origin = getattr(parent, "origin", None)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        if out is not None:
+            options["out"] = tuple(_plain(part) for part in out)
+        return getattr(ufunc, method)(*map(_plain, inputs), **options)
+
+
+def _plain(values: Any) -> Any:
+    return np.asarray(values) if isinstance(values, KnownRows) else values
+
+
+def known_rows(rows: Any, origin: Origin | None) -> Any:
+    """The rows, which know their origin from now on if they are an array in memory and it is known."""
+    if origin is None or not isinstance(rows, np.ndarray):
+        return rows
+    known = rows.view(KnownRows)
+    known.origin = origin
+    return known

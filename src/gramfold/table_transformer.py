@@ -1,7 +1,5 @@
 """The tables' encoder as a scikit-learn transformer, for pipelines with the estimators."""
 
-from functools import reduce
-from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -9,8 +7,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gramfold.errors import InputError
-from gramfold.sources import RELEASE_WORDS, TableEncoder, TableStatistics
-from gramfold.sources.table import columns_of
+from gramfold.sources import RELEASE_WORDS, columns_of, folded_encoder
 
 
 class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -36,10 +33,7 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fold the groups' statistics; what they are made of is not kept."""
         table, groups = self._table(X)
-        names = np.zeros(len(X), dtype=np.int64) if groups is None else np.unique(groups.astype(str), return_inverse=True)[1]
-        parts = [np.flatnonzero(names == name) for name in np.unique(names)]
-        own = ({column: values[rows] for column, values in table.items()} for rows in parts)
-        self.encoder_ = TableEncoder.of(reduce(add, (TableStatistics.of(rows, self.release_words) for rows in own)))
+        self.encoder_ = folded_encoder(table, groups, self.release_words, "X")
         return self
 
     def transform(self, X: Any) -> Any:

@@ -186,7 +186,7 @@ def test_mistakes_are_one_line(arguments, words, gramfold, colours, tmp_path):
 def test_importing_gramfold_imports_none_of_it():
     script = """
 import sys, gramfold
-print([name for name in sys.modules if name.startswith(("gramfold.backbones", "gramfold.sources", "gramfold.extraction"))])
+print([name for name in sys.modules if name.startswith(("gramfold.backbones", "gramfold.extraction"))])
 import gramfold.cli.main
 heavy = {"PIL", "onnx", "onnxruntime", "transformers", "torch", "pyarrow", "pandas", "starlette", "uvicorn", "sklearn",
          "scipy.stats", "scipy.optimize"}

@@ -38,7 +38,7 @@ def apart(one: gf.Result, other: gf.Result, federation: gf.Federation) -> float:
 
 @pytest.mark.parametrize("name", ANALYTIC)
 def test_heads_under_a_secure_sum_are_the_plain_ones(name, federation):
-    method = ANALYTIC[name]
+    method = ANALYTIC[name].settled(federation.task, masked=True)  # under masks the default has fewer features
     plain, secure = gf.run(method, federation), gf.run(method, federation, secure=SECURE)
     assert apart(secure, plain, federation) < 1e-9
     assert secure.mean_accuracy == plain.mean_accuracy

@@ -115,7 +115,7 @@ def test_parameters_that_are_given_choose_nothing(federation):
 
 
 def test_the_shared_temperature_is_told_from_moments_alone(federation):
-    result = gf.run(gf.AFL(beta=1.0), federation)
+    result = gf.run(gf.AFL("linear", beta=1.0), federation)
     broadcast: Any = result.run.broadcast
     space, weights = broadcast.space, broadcast.weights
     total = sum((space.fold(ClientData(client.name, client.train())) for client in list(federation)[1:]),

@@ -61,7 +61,7 @@ def test_moments_from_elsewhere_are_in_range_too():
 
 def test_normalised_features_may_be_of_any_size():
     X = np.random.default_rng(1).standard_normal((5, 4))
-    results = [gf.run(gf.AFL(), federation(scale)) for scale in (1.0, 1e160, 1e-160)]
+    results = [gf.run(gf.AFL("bias+linear"), federation(scale)) for scale in (1.0, 1e160, 1e-160)]
     for name in results[0].heads:
         first, *others = (result.heads[name].scores(X) for result in results)
         for scores in others:

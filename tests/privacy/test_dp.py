@@ -11,6 +11,7 @@ from scipy import stats
 import gramfold as gf
 from gramfold.errors import GramfoldError
 from gramfold.features import draw, parse
+from gramfold.federation import Samples
 from gramfold.moments import Implied
 from gramfold.privacy import DP, Privacy, SecureSum, composed, dp, graph
 
@@ -117,3 +118,44 @@ def test_what_has_no_bound_or_no_classes_is_refused(moments, rng):
     for eps, delta in ((0, 1e-5), (-1, 1e-5), (math.inf, 1e-5), (1, 0), (1, 1)):
         with pytest.raises(GramfoldError, match="eps above 0"):
             DP(eps, delta)
+
+
+def test_weights_that_sum_to_the_number_of_samples_do_not_pass(blobs):
+    """A sample that counts sixty times moves the moments sixty times as far as the noise is made for; n does not tell."""
+    X, y = blobs
+    weights = np.full(len(y), (len(y) - 60) / (len(y) - 1))
+    weights[0] = 60.0
+    weighted = gf.Moments.from_features(MAP(X), y, 4, MAP.fingerprint, weights=weights)
+    assert abs(weighted.extra_weight) < 1e-9, "the moments alone do not show it"
+    policy = Privacy(dp=DP(1.0))
+    with pytest.raises(GramfoldError, match="samples without weights"):
+        policy.noisy(weighted, MAP.implied, 1, weights)
+    federation = gf.Federation.split(X, y, clients=4, partition="iid", seed=0)
+    clients = [gf.federation.Client(c.name, lambda c=c: Samples(*c.train(), np.ones(c.train().n)), c.test) for c in federation]
+    for secure in (None, SecureSum()):
+        with pytest.raises(GramfoldError, match="samples without weights"):
+            gf.run(gf.AFL(), gf.Federation(clients, federation.task), secure=secure, dp=DP(1.0))
+
+
+def test_noise_is_not_added_to_what_was_rounded_before(moments, federation):
+    """One sample more may move rounded moments by a whole step: far more than what the noise is made for."""
+    for precision in ("int8", "float16", "float32"):
+        with pytest.raises(GramfoldError, match="precision='float64'"):
+            Privacy(dp=DP(1.0)).noisy(moments.rounded(precision), MAP.implied, 1)
+        with pytest.raises(GramfoldError, match="precision='float64'"):
+            gf.run(gf.PACE(features="bias+linear", precision=precision), federation, dp=DP(1.0))
+
+
+@pytest.mark.parametrize("known", [5, 3000, None])
+def test_a_sites_share_of_the_noise_goes_by_the_sites_that_it_knows(known):
+    policy = Privacy(SecureSum(), DP(1.0))
+    assert policy.share(known) == (1.0 if known is None else 1 / graph.needed(known, 2 / 3))
+    assert Privacy(dp=DP(1.0)).share(known) == 1.0
+
+
+def test_noise_of_which_some_add_all_is_taken_for_what_it_is(moments):
+    """The floor of the repaired moments follows the noise that is in the sum, not what would be if all knew each other."""
+    policy = Privacy(SecureSum(), DP(1.0))
+    total = sum((policy.noisy(moments, MAP.implied, None) for _ in range(3)), policy.noisy(moments, MAP.implied, 4))
+    low, high = (np.linalg.eigvalsh(policy.release(total, MAP.implied, 4, 4, variance).gram)[0] for variance in (None, 3 + 1 / 3))
+    assert high > low

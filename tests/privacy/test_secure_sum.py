@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from sums import STEPS, kept, secure_sum
+from sums import ASKED, STEPS, identity, kept, secure_sum, unmasked
 
 from gramfold.errors import GramfoldError
 from gramfold.privacy import Client, SecureSum, Server, graph
-from gramfold.privacy.protocol import Inbox, Keys, Revealed, Roster, Shares, Survivors
+from gramfold.privacy.protocol import Confirmations, Inbox, Keys, Revealed, Roster, Shares, Survivors
 
 pytest.importorskip("cryptography", reason="a secure sum needs the package cryptography")
 
@@ -62,7 +62,7 @@ def test_so_many_may_drop_out_at_a_step_and_not_one_more(count, step):
             with pytest.raises(GramfoldError, match="the secure sum failed"):
                 secure_sum(vectors, SecureSum(), drops)
         else:
-            survivors = [name for name in vectors if step == "unmask" or name not in drops]
+            survivors = [name for name in vectors if step in ("confirm", "unmask") or name not in drops]
             assert numbers(secure_sum(vectors, SecureSum(), drops)) == integer_sum(vectors, survivors)
 
 
@@ -127,7 +127,7 @@ def test_inputs_with_the_same_sum_give_views_equal_in_distribution():
 def opened():
     """Four clients that have their shares, and their inboxes."""
     clients = {name: Client.begin(name, "s", bytes([k]) * 32) for k, name in enumerate("abcd", start=1)}
-    server = Server("s", SecureSum())
+    server = Server("s", SecureSum(), ASKED)
     roster = server.roster([client.keys for client in clients.values()])
     for client in clients.values():
         server.take(client.share(roster))
@@ -137,19 +137,25 @@ def opened():
 def test_no_step_is_taken_twice_not_even_by_a_client_that_was_put_away(opened):
     _, clients, inboxes = opened
     vector = np.zeros((2, 3), np.uint64)
-    clients["a"].mask(inboxes["a"], vector)
+    clients["a"].mask(inboxes["a"], vector, ASKED)
     for client in (clients["a"], kept(clients["a"])):
         with pytest.raises(GramfoldError, match="no step is taken twice"):
-            client.mask(inboxes["a"], vector + np.uint64(1))
-    clients["a"].unmask(Survivors(["a", "b", "c", "d"]))
+            client.mask(inboxes["a"], vector + np.uint64(1), ASKED)
+    clients["a"].confirm(Survivors(["a", "b", "c", "d"]), identity("a"))
+    for client in (clients["a"], kept(clients["a"])):
+        with pytest.raises(GramfoldError, match="no step is taken twice"):
+            client.confirm(Survivors(["a", "b", "c"]), identity("a"))
+    with pytest.raises(GramfoldError, match="only 0 of at least 3 clients have signed"):
+        clients["a"].unmask(Confirmations({}))
     with pytest.raises(GramfoldError, match="no step is taken twice"):
-        clients["a"].unmask(Survivors(["a", "b", "c"]))
+        clients["a"].unmask(Confirmations({}))
 
 
 def test_nobody_gives_both_shares_of_one_client_and_secrets_are_gone_afterwards(opened):
     _, clients, inboxes = opened
-    clients["a"].mask(inboxes["a"], np.zeros((2, 3), np.uint64))
-    given = clients["a"].unmask(Survivors(["a", "b", "d"]))
+    for name in "abd":
+        clients[name].mask(inboxes[name], np.zeros((2, 3), np.uint64), ASKED)
+    given = unmasked(clients, Survivors(["a", "b", "d"]))[0]
     assert (set(given.seeds), set(given.keys)) == ({"a", "b", "d"}, {"c"})
     assert not {clients["a"].seed, clients["a"].mask_private, clients["a"].cipher_private} - {""}
     assert not clients["a"].held
@@ -158,22 +164,23 @@ def test_nobody_gives_both_shares_of_one_client_and_secrets_are_gone_afterwards(
 @pytest.mark.parametrize(("names", "why"), [("bcd", "this one among them"), ("ab", "it takes 3"), ("abx", "it takes 3")])
 def test_a_list_of_survivors_that_hides_nobody_is_refused(opened, names, why):
     _, clients, inboxes = opened
-    clients["a"].mask(inboxes["a"], np.zeros((2, 3), np.uint64))
+    clients["a"].mask(inboxes["a"], np.zeros((2, 3), np.uint64), ASKED)
     with pytest.raises(GramfoldError, match=why):
-        clients["a"].unmask(Survivors(list(names)))
+        clients["a"].confirm(Survivors(list(names)), identity("a"))
 
 
-def test_two_stories_about_one_client_leave_too_few_shares_of_both(opened):
-    """A server that tells two clients that d dropped out, and two that it did not, has neither of d's secrets."""
+def test_two_stories_about_one_client_reveal_nothing(opened):
+    """A server that tells two clients that d dropped out, and two that it did not, gets no share at all."""
     _, clients, inboxes = opened
     stories = {"a": "abc", "b": "abcd", "c": "abc", "d": "abcd"}
-    given = dict.fromkeys(("seeds", "keys"), 0)
+    signed = {}
     for name, story in stories.items():
-        clients[name].mask(inboxes[name], np.zeros((2, 3), np.uint64))
-        revealed = clients[name].unmask(Survivors(list(story)))
-        given = {kind: count + ("d" in getattr(revealed, kind)) for kind, count in given.items()}
-    needed = clients["d"].roster.needed("d")
-    assert given["seeds"] < needed > given["keys"]
+        clients[name].mask(inboxes[name], np.zeros((2, 3), np.uint64), ASKED)
+        signed[name] = clients[name].confirm(Survivors(list(story)), identity(name)).signature
+    for client in clients.values():
+        with pytest.raises(GramfoldError, match="only 2 of at least 3 clients have signed"):
+            client.unmask(Confirmations(signed))
+        assert client.held, "and its shares are still its own"
 
 
 @settings(max_examples=20, deadline=None)
@@ -207,27 +214,27 @@ def test_a_changed_or_misdirected_share_is_noticed_and_the_masks_cancel_all_the_
     wrong = {**sealed, "b": sealed["b"][:-2] + f"{int(sealed['b'][-2:], 16) ^ 1:02x}"}
     for content in (wrong, {**sealed, "b": sealed["c"]}, {**sealed, "b": "zz"}):
         holder = kept(clients["a"])
-        holder.mask(Inbox(content), np.zeros((2, 3), np.uint64))
+        holder.mask(Inbox(content), np.zeros((2, 3), np.uint64), ASKED)
         assert set(holder.held) == {"a", "c", "d"}
     for name, client in clients.items():
-        server.add(client.mask(Inbox(wrong) if name == "a" else inboxes[name], np.zeros((2, 3), np.uint64)))
-    for client in clients.values():
-        server.reveal(client.unmask(server.survivors()))
+        server.add(client.mask(Inbox(wrong) if name == "a" else inboxes[name], np.zeros((2, 3), np.uint64), ASKED))
+    for revealed in unmasked(clients, server.survivors()):
+        server.reveal(revealed)
     assert numbers(server.total()) == [0, 0, 0]
 
 
 def test_who_breaks_the_shares_of_its_own_secrets_is_named():
     clients = {name: Client.begin(name, "s", bytes([k]) * 32) for k, name in enumerate("abcd", start=1)}
-    server = Server("s", SecureSum())
+    server = Server("s", SecureSum(), ASKED)
     roster = server.roster([client.keys for client in clients.values()])
     for name, client in clients.items():
         shares = client.share(roster)
         server.take(Shares(name, dict.fromkeys(shares.sealed, "00" * 94)) if name == "b" else shares)
     inboxes = server.inboxes()
     for name, client in clients.items():
-        server.add(client.mask(inboxes[name], np.zeros((2, 3), np.uint64)))
-    for client in clients.values():
-        server.reveal(client.unmask(server.survivors()))
+        server.add(client.mask(inboxes[name], np.zeros((2, 3), np.uint64), ASKED))
+    for revealed in unmasked(clients, server.survivors()):
+        server.reveal(revealed)
     with pytest.raises(GramfoldError, match="only 1 of at least 3 clients gave their share of the secret of 'b'"):
         server.total()
 
@@ -235,9 +242,9 @@ def test_who_breaks_the_shares_of_its_own_secrets_is_named():
 def test_a_wrong_share_ends_the_sum_and_does_not_change_it(opened):
     server, clients, inboxes = opened
     for name, client in clients.items():
-        server.add(client.mask(inboxes[name], np.zeros((2, 3), np.uint64)))
+        server.add(client.mask(inboxes[name], np.zeros((2, 3), np.uint64), ASKED))
     survivors = server.survivors()
-    revealed = [client.unmask(survivors) for client in clients.values()]
+    revealed = unmasked(clients, survivors)
     for one in revealed:
         server.reveal(Revealed("a", {**one.seeds, "b": f"{1:066x}"}, {}) if one.name == "a" else one)
     with pytest.raises(GramfoldError, match="do not fit together"):
@@ -248,7 +255,7 @@ def test_a_wrong_share_ends_the_sum_and_does_not_change_it(opened):
 
 def test_what_is_no_masked_vector_is_not_added(opened):
     server, clients, inboxes = opened
-    masked = clients["a"].mask(inboxes["a"], np.zeros((2, 3), np.uint64))
+    masked = clients["a"].mask(inboxes["a"], np.zeros((2, 3), np.uint64), ASKED)
     server.add(masked)
     with pytest.raises(GramfoldError, match="nobody waits for"):
         server.add(masked)

@@ -10,6 +10,9 @@ from gramfold.sources import TableStatistics
 ROWS = 40
 
 
+ONES = np.ones(ROWS)
+
+
 def site(**columns: object) -> dict:
     """What a site says of a table of ages and wards, some columns changed or added."""
     rng = np.random.default_rng(len(columns))
@@ -37,7 +40,7 @@ def shorter(made: dict, rows: int) -> dict:
 
 
 ODD = {
-    "another column": (site(weight=np.ones(ROWS)), "its columns"),
+    "other columns": (site(weight=ONES, height=ONES, shoes=ONES), "3 of its 5 columns are at no other site"),
     "words for numbers": (site(age=np.array(["old", "young"] * (ROWS // 2), dtype=object)), "its column 'age' (words)"),
     "features": ({key: value for key, value in site().items() if key != "table"}, "its form (features)"),
     "more rows than samples": (changed("age", present=2**50), "more samples than it has"),
@@ -57,10 +60,11 @@ def test_one_odd_table_is_left_out_by_name(what):
     assert reason in odd["liar"]
 
 
-def test_honest_sites_may_differ_in_units_gaps_and_zeros():
+def test_honest_sites_may_differ_in_units_gaps_columns_and_zeros():
     nothing = np.full(ROWS, None, dtype=object)
     sites = {
         "cm": site(age=np.full(ROWS, 5000.0)), "no ages": site(age=nothing), "no wards": site(ward=nothing),
         "zeros": site(age=np.zeros(ROWS)), "usual": site(), "other wards": site(ward=np.array(["x", "y"] * (ROWS // 2))),
+        "another column": site(weight=ONES), "no age": {**site(), "table": {"columns": site()["table"]["columns"][1:]}},
     }  # fmt: skip
     assert odd_ones_out(sites, 1000) == {}

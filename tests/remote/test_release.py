@@ -11,6 +11,7 @@ from gradient_cases import quick
 from gramfold.engines.flower.local_grid import run_locally
 from gramfold.errors import GramfoldError
 from gramfold.federation import Client
+from gramfold.remote.release import check_release
 
 SAFE = {"release-sites": 3}
 
@@ -94,3 +95,13 @@ def test_the_rule_remembers_methods_of_several_rounds(method, sites, federation)
     with pytest.raises(GramfoldError, match="has changed by 0, 6 only"):
         sites.run(method, nodes(sites, 6), **SAFE)
     assert sites.run(method, **{"release-sites": 1})["sites"]["answered"] == sites.names
+
+
+def test_a_sum_of_too_few_sites_is_not_released_whatever_has_changed(tmp_path):
+    """After one was forgotten and the other two sent anew, three uploads have changed; but only two sites are in the sum."""
+    check_release(tmp_path, {"north": "1", "south": "1", "east": "1"}, 3)
+    with pytest.raises(GramfoldError, match="the sum of 2 sites is not released"):
+        check_release(tmp_path, {"north": "2", "south": "2"}, 3)
+    with pytest.raises(GramfoldError, match="the sum of 2 sites is not released"):
+        check_release(tmp_path, {"north": "1", "south": "1"}, 3)
+    check_release(tmp_path, {"north": "2", "south": "2", "west": "1"}, 3)

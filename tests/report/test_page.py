@@ -81,7 +81,7 @@ def test_a_narrow_terminal_has_fewer_columns_and_none_cut(result, room):
     for method in result["methods"]:
         assert method["name"] in shown
         assert f"{100 * method['mean_accuracy']:.1f}" in shown
-    assert ("loss" in shown) == (room == 150)
+    assert ("ECE" in shown) == (room == 150)
 
 
 def test_regression_results_have_a_page_too():

@@ -281,7 +281,7 @@ def test_many_samples_are_mapped_some_at_a_time(tmp_path):
     (wide,) = load_heads([tmp_path / "wide.safetensors"]).values()
     rows = rng.standard_normal((6000, 4))
     tracemalloc.start()
-    found = wide.answer({"features": rows.tolist()})
+    found = wide.answer({"features": rows.tolist()})["predictions"]
     assert tracemalloc.get_traced_memory()[1] < 150 * 2**20  # all features at once are 96 MB, three times over
     tracemalloc.stop()
     np.testing.assert_allclose([one["values"] for one in found[::500]], head.scores(rows[::500]), atol=1e-9)

@@ -22,7 +22,6 @@ from gramfold.federation import Federation
 from gramfold.serving.app import load_heads, make_app
 from gramfold.serving.page import render
 from gramfold.serving.server import server_of
-from gramfold.sources import Columns
 from raw_cases import pictures, write_function, write_photos, write_tokens_model
 
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
@@ -117,7 +116,7 @@ def test_rows_of_a_table_and_texts(tmp_path):
     patients.save(tmp_path / "patients.safetensors")
     name = f"python:{write_function(tmp_path)}:letters"
     texts = {"text": ["aaa bbb", "bab", "xyz", "zzz yx"] * 10, "intent": ["ab", "ab", "xz", "xz"] * 10}
-    desk = load_data(texts, open_backbone(name), columns=Columns(label="intent"))
+    desk = load_data(texts, open_backbone(name), label_column="intent")
     gf.run(gf.PACE(), Federation.from_dataset(desk, 2, "iid")).heads["0"].save(tmp_path / "desk.safetensors")
     with served(tmp_path / "patients.safetensors", tmp_path / "desk.safetensors", backbone=name) as address:
         rows = [{"age": 75, "sex": "f"}, {"age": 20, "sex": "?"}, {"sex": "m"}, {"age": 10**400}]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gramfold import GramfoldError
 from gramfold.extraction import load_data
 from gramfold.origin import Origin
-from gramfold.sources import Columns, TableEncoder, TableStatistics
+from gramfold.sources import TableEncoder, TableStatistics
 from gramfold.sources.statistics import ColumnStatistics
 
 NUMBERS = st.one_of(st.floats(-1e6, 1e6), st.sampled_from([np.nan, 0.0]))
@@ -97,14 +97,14 @@ def test_rare_and_unknown_categories_are_one():
     assert encoder.columns == ["ward = a", "ward = b", "ward = other"]
     asked = {"ward": np.array(["b", "once", "never seen", None], dtype=object)}
     assert encoder(asked).tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0]]
-    assert encoder.unknown(asked) == {"ward": 2}
+    assert encoder.unknown(encoder.read(asked)) == {"ward": 2}
 
 
 def test_too_few_rows_of_rare_words_are_no_category_either():
     encoder = encoder_of(words(a=9, b=5, c=3, once=1))
     assert encoder.columns == ["ward = a", "ward = b"]
     asked = {"ward": np.array(["c", "a"], dtype=object)}
-    assert (encoder(asked).tolist(), encoder.unknown(asked)) == ([[0, 0], [1, 0]], {"ward": 1})
+    assert (encoder(asked).tolist(), encoder.unknown(encoder.read(asked))) == ([[0, 0], [1, 0]], {"ward": 1})
 
 
 def test_the_floor_is_each_clients():
@@ -249,10 +249,10 @@ def test_a_table_whose_column_changed_is_refused():
 def test_a_csv_of_patients_becomes_a_data_set(tmp_path):
     rows = ["age,sex,stage,hospital,diagnosis", "50,f,2,north,0", ",m,1,north,1", "61,m,?,south,1", "70,f,2,south,0"]
     (tmp_path / "p.csv").write_text("\n".join(rows))
-    dataset = load_data(tmp_path / "p.csv", columns=Columns(label="diagnosis"), release_words=1)
+    dataset = load_data(tmp_path / "p.csv", label_column="diagnosis", release_words=1)
     assert TableEncoder.reopen(dataset.origin).columns == [
         "age", "age is missing", "sex = f", "sex = m", "stage", "stage is missing",
     ]  # fmt: skip
     assert (dataset.labels, set(dataset.client)) == ((0, 1), {"north", "south"})
-    only = load_data(tmp_path / "p.csv", columns=Columns(label="diagnosis", only=("age",)))
+    only = load_data(tmp_path / "p.csv", label_column="diagnosis", columns=["age"])
     assert only.inputs.shape == (4, 2)

@@ -14,10 +14,9 @@ from gramfold.cli.main import app
 from gramfold.federation import Federation
 from gramfold.heads import Head
 from gramfold.report import write_card
-from gramfold.sources import Columns, TableEncoder
+from gramfold.sources import TableEncoder
 from planted import FIRST_ID, MARK, RARE, RELEASED, SITES, found_in, found_in_bytes, write_tables
 
-COLUMNS = Columns(label="sick")
 PACKED = {
     "text": RARE.encode(), "UTF-16": f"x{MARK}".encode("utf-16"), "JSON": json.dumps({"a": RARE}).encode(),
     "JSON in JSON": json.dumps({"a": json.dumps([RARE])}).encode(), "gzip": gzip.compress(f"x {MARK}".encode()),
@@ -56,7 +55,7 @@ def encoder_of(head: Head) -> TableEncoder:
 @pytest.mark.parametrize("split", [True, False])
 def test_in_process(split, tmp_path):
     write_tables(tmp_path / "data", split)
-    dataset = gf.load_data(tmp_path / "data" / "all.csv", columns=COLUMNS)
+    dataset = gf.load_data(tmp_path / "data" / "all.csv", label_column="sick")
     federation = Federation.from_dataset(dataset, seed=1)
     out = tmp_path / "out"
     for method in (gf.PACE(), gf.AFL(), gf.Local()):
@@ -81,7 +80,7 @@ def test_in_process(split, tmp_path):
 
 def test_every_cut_has_an_encoder_of_its_training_rows_alone(tmp_path):
     write_tables(tmp_path, split=False)
-    dataset = gf.load_data(tmp_path / "all.csv", columns=COLUMNS)
+    dataset = gf.load_data(tmp_path / "all.csv", label_column="sick")
     means = set()
     for seed in range(3):
         federation = Federation.from_dataset(dataset, seed=seed)
@@ -94,7 +93,7 @@ def test_every_cut_has_an_encoder_of_its_training_rows_alone(tmp_path):
 
 def test_clients_drawn_from_one_table_share_its_owners_floor(tmp_path):
     write_tables(tmp_path)
-    dataset = gf.load_data(tmp_path / "north.csv", columns=COLUMNS)
+    dataset = gf.load_data(tmp_path / "north.csv", label_column="sick")
     drawn = Federation.from_dataset(dataset, 10, "iid", seed=0)
     assert TableEncoder.reopen(drawn.task.origin).columns == TableEncoder.reopen(dataset.origin).columns
 

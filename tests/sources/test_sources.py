@@ -10,7 +10,7 @@ from gramfold import GramfoldError
 from gramfold.backbones import open_backbone
 from gramfold.extraction import load_data
 from gramfold.federation import Federation
-from gramfold.sources import Columns, image_folder, open_source, source_of
+from gramfold.sources import image_folder, open_source, source_of
 from raw_cases import pictures, write_function, write_photos
 
 TEXTS = ["my card is gone", "where is my card", "what is the rate", "the rate please"] * 3
@@ -87,9 +87,9 @@ def test_frames_and_files_give_the_same(tmp_path):
     frame = pandas.DataFrame({"text": TEXTS, "intent": INTENTS, "desk": ["a", "b", "a"] * 4})
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
-    columns = Columns(label="intent", client="desk")
+    columns = {"label_column": "intent", "client_column": "desk"}
     forms = [frame, polars.DataFrame(frame.to_dict("list")), tmp_path / "t.csv", tmp_path / "t.parquet", frame.to_dict("list")]
-    made = [load_data(form, letters, columns=columns) for form in forms]
+    made = [load_data(form, letters, **columns) for form in forms]
     for one in made:
         assert np.array_equal(np.asarray(one.inputs), np.asarray(made[0].inputs))
         assert (one.labels, one.client.tolist()) == (("lost", "rate"), ["a", "b", "a"] * 4)
@@ -140,21 +140,21 @@ def test_an_unknown_label_is_said(tmp_path):
 @pytest.mark.parametrize(
     ("text", "columns", "words"),
     [
-        ("", Columns(), "is empty"),
-        ("text,label\n", Columns(), "no samples"),
-        ("text,label\na,b,c\n", Columns(), "row 2 has 3 values"),
-        ("text,text\na,b\n", Columns(), "two columns have the same name"),
-        ("words,label\na,b\n", Columns(text="text"), "has no column 'text'; it has: words, label"),
-        ("words,label\na,b\n", Columns(), "no column of texts; name it with --text-column"),
-        ("text,kind\na,b\n", Columns(), "has no labels; name the column with --label-column"),
-        ("text,label\na,\nb,c\n", Columns(), "sample 0 has no label"),
-        ("text,label,split\na,b,perhaps\n", Columns(), "train or test, found 'perhaps'"),
+        ("", {}, "is empty"),
+        ("text,label\n", {}, "no samples"),
+        ("text,label\na,b,c\n", {}, "row 2 has 3 values"),
+        ("text,text\na,b\n", {}, "two columns have the same name"),
+        ("words,label\na,b\n", {"text_column": "text"}, "has no column 'text'; it has: words, label"),
+        ("words,label\na,b\n", {}, "no column of texts; name it with --text-column"),
+        ("text,kind\na,b\n", {}, "has no labels; name the column with --label-column"),
+        ("text,label\na,\nb,c\n", {}, "sample 0 has no label"),
+        ("text,label,split\na,b,perhaps\n", {}, "train or test, found 'perhaps'"),
     ],
 )
 def test_a_table_that_is_wrong(text, columns, words, tmp_path):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(GramfoldError, match=words):
-        load_data(tmp_path / "t.csv", open_backbone(f"python:{write_function(tmp_path)}:letters"), columns=columns)
+        load_data(tmp_path / "t.csv", open_backbone(f"python:{write_function(tmp_path)}:letters"), **columns)
 
 
 PRICES = "size,town,price\n" + "".join(f"{i},{'ab'[i % 2]},{i / 4}\n" for i in range(8))
@@ -163,23 +163,23 @@ PRICES = "size,town,price\n" + "".join(f"{i},{'ab'[i % 2]},{i / 4}\n" for i in r
 @pytest.mark.parametrize(
     ("text", "columns", "words"),
     [
-        (PRICES, Columns("price"), r"found fractions or NaN .*use regression=True \(--regression\)"),
-        (PRICES, Columns("price", "price"), "a column is named twice"),
-        (PRICES, Columns("price", only=("size", "price"), regression=True), "column 'price' holds the labels"),
-        (PRICES, Columns("town", regression=True), "column 'town' holds more than numbers"),
-        (PRICES + "9,a,\n", Columns("price", regression=True), "targets that are NaN or infinite, first at sample 8"),
-        ("size,town,price\n1,é,2\n", Columns("price"), "is not UTF-8 text; save it as CSV in UTF-8"),
+        (PRICES, {"label_column": "price"}, r"found fractions or NaN .*use regression=True \(--regression\)"),
+        (PRICES, {"label_column": "price", "client_column": "price"}, "a column is named twice"),
+        (PRICES, {"label_column": "price", "columns": ["size", "price"], "regression": True}, "column 'price' holds the labels"),
+        (PRICES, {"label_column": "town", "regression": True}, "column 'town' holds more than numbers"),
+        (PRICES + "9,a,\n", {"label_column": "price", "regression": True}, "sample 8 has no label: nothing in column 'price'"),
+        ("size,town,price\n1,é,2\n", {"label_column": "price"}, "is not UTF-8 text; save it as CSV in UTF-8"),
     ],
 )
 def test_a_table_of_numbers_that_is_wrong(text, columns, words, tmp_path):
     (tmp_path / "t.csv").write_bytes(text.encode("latin-1"))
     with pytest.raises(GramfoldError, match=words):
-        load_data(tmp_path / "t.csv", columns=columns)
+        load_data(tmp_path / "t.csv", **columns)
 
 
 def test_continuous_labels(tmp_path):
     (tmp_path / "t.csv").write_text(PRICES)
-    dataset = load_data(tmp_path / "t.csv", columns=Columns("price", "town", regression=True))
+    dataset = load_data(tmp_path / "t.csv", label_column="price", client_column="town", regression=True)
     assert dataset.labels is None
     assert dataset.targets.tolist() == [[i / 4] for i in range(8)]
     result = gf.run("pace", Federation.from_dataset(dataset))
@@ -192,8 +192,8 @@ def test_other_separators(between, name, tmp_path):
     text = PRICES.replace(",", between)
     (tmp_path / name).write_text(text.replace(".", ",") if between == ";" else text)
     (tmp_path / "usual.csv").write_text(PRICES)
-    columns = Columns("price", "town", regression=True)
-    here, usual = (load_data(tmp_path / found, columns=columns) for found in (name, "usual.csv"))
+    columns = {"label_column": "price", "client_column": "town", "regression": True}
+    here, usual = (load_data(tmp_path / found, **columns) for found in (name, "usual.csv"))
     assert here.inputs.tolist() == usual.inputs.tolist()
     assert here.targets.tolist() == usual.targets.tolist()
 
@@ -223,5 +223,5 @@ def test_a_backbone_takes_what_it_takes(tmp_path):
         load_data(tmp_path / "p", letters)
     with pytest.raises(GramfoldError, match="p holds images; name a backbone for them, such as --backbone dinov2s"):
         load_data(tmp_path / "p")
-    with pytest.raises(GramfoldError, match=r"is no folder of images, and no \.csv"):
+    with pytest.raises(GramfoldError, match=r"is no folder of images or tables, and no \.csv"):
         source_of(str(tmp_path / "own_backbone.py"))

@@ -5,7 +5,7 @@ import inspect
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,10 +16,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from gramfold.errors import GramfoldError
 from gramfold.extraction import FAIL, SKIP, Progress, default_cache, load_data
 from gramfold.federation import Dataset, load_dataset
 from gramfold.report.text import duration
-from gramfold.sources import RELEASE_WORDS, Columns, is_raw
+from gramfold.sources import RELEASE_WORDS, is_raw
 
 Backbone = Annotated[
     str | None,
@@ -36,6 +37,7 @@ CacheFolder = Annotated[
 Unreadable = Annotated[str, typer.Option(help=f"Images that cannot be read: {FAIL}, or {SKIP} them with a warning.")]
 PathColumn = Annotated[str | None, typer.Option(help="A table's column of image files.", show_default=False)]
 TextColumn_ = Annotated[str | None, typer.Option("--text-column", help="A table's column of texts.", show_default=False)]
+ROLES = ("label_column", "client_column", "path_column", "text_column", "split_column")
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,13 @@ class Reading:
     ] = False
     cache: CacheFolder = None
     unreadable: Unreadable = FAIL
-    label_column: Annotated[str | None, typer.Option(help="A table's column of labels.", show_default=False)] = None
+    label_column: Annotated[
+        str | None,
+        typer.Option(
+            help='A table\'s column of labels; or a comparison that makes two classes of one, in quotes: "num > 0".',
+            show_default=False,
+        ),
+    ] = None
     client_column: Annotated[
         str | None, typer.Option(help="A table's column that says whose each row is.", show_default=False)
     ] = None
@@ -64,23 +72,30 @@ class Reading:
         int, typer.Option(help="How many training rows of one client must have a word of a table for it to be a category.", min=1)
     ] = RELEASE_WORDS
 
-    def load(self, data: str) -> Dataset:
-        """The data set at a path, or an embedded one; raw samples go through the backbone, or a table's encoder."""
-        if self.backbone is None and not is_raw(data):
+    def load(self, data: str | Sequence[str]) -> Dataset:
+        """The data set at a path, at several (each a client), or an embedded one; raw samples go through the backbone, or a
+        table's encoder."""
+        data = data[0] if not isinstance(data, str) and len(data) == 1 else data
+        if isinstance(data, str) and self.backbone is None and not is_raw(data):
             return load_dataset(data, self.regression)
+        if not isinstance(data, str):
+            odd = next((path for path in data if not is_raw(path)), None)
+            if odd is not None:
+                raise GramfoldError(f"{odd} is no table; of several files each is a client, and a .csv or .parquet")
+        which: dict[str, Any] = {name: getattr(self, name) for name in ROLES}
+        which |= {"columns": _listed(self.columns), "regression": self.regression, "release_words": self.release_words}
         if self.backbone is None:
-            return load_data(data, columns=self._columns(), release_words=self.release_words)
+            return load_data(data, **which)
         from gramfold.backbones import open_backbone
 
         opened = open_backbone(self.backbone, self.pooling, self.device)
         options: dict[str, Any] = {"cache": self.cache or default_cache(), "unreadable": self.unreadable}
         with show_extraction(opened.kind) as progress:
-            return load_data(data, opened, columns=self._columns(), progress=progress, **options)
+            return load_data(data, opened, progress=progress, **options, **which)
 
-    def _columns(self) -> Columns:
-        only = tuple(name.strip() for name in (self.columns or "").split(",") if name.strip())
-        named = (self.label_column, self.client_column, self.path_column, self.text_column, self.split_column)
-        return Columns(*named, only, self.regression)
+
+def _listed(names: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in (names or "").split(",") if name.strip())
 
 
 def reads_data(command: Callable[..., None]) -> Callable[..., None]:

@@ -8,6 +8,7 @@ import typer
 
 import gramfold
 from gramfold.cli.bench import bench
+from gramfold.cli.explain import explain
 from gramfold.cli.export import export
 from gramfold.cli.extract import extract
 from gramfold.cli.flower import flower
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(extract)
 app.command()(predict)
+app.command()(explain)
 app.command()(export)
 app.command()(serve)
 app.command()(methods)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +32,10 @@ def predict(
     device: Annotated[str, typer.Option(help="cpu, or a torch device such as cuda, for the backbone.")] = "cpu",
     backbone: shared.Backbone = None,
     every_class: Annotated[bool, typer.Option("--every-class", help="Also write every class's probability.")] = False,
+    novelty: Annotated[
+        bool,
+        typer.Option("--novelty", help="Also write how unusual each sample is: the share of training samples that were less so."),
+    ] = False,
     cache: shared.CacheFolder = None,
     unreadable: shared.Unreadable = FAIL,
     path_column: shared.PathColumn = None,
@@ -48,14 +53,19 @@ def predict(
         )  # fmt: skip
     names = [str(i) if source is None else source.called(int(i)) for i in kept]
     table = {"sample": names, **predictions(loaded, rows, every_class)}
+    if novelty:
+        table["novelty"] = in_blocks(loaded.novelty, rows).tolist()
     write_table(out, table)
     typer.echo(f"{out}: {len(names)} samples")
 
 
+def in_blocks(told: Callable[[Any], Any], rows: Any) -> np.ndarray:
+    return np.concatenate([to_numpy(told(rows[first : first + BLOCK])) for first in range(0, len(rows), BLOCK)])
+
+
 def predictions(head: Head, rows: Any, every_class: bool = False) -> dict[str, list[Any]]:
     """Columns: the class and its probability where there is one (or the values), and every class's if asked for."""
-    parts = [to_numpy(head.scores(rows[first : first + BLOCK])) for first in range(0, len(rows), BLOCK)]
-    scores: np.ndarray = np.concatenate(parts)
+    scores = in_blocks(head.scores, rows)
     if head.labels is None:
         return {f"value{i}" if scores.shape[1] > 1 else "value": column.tolist() for i, column in enumerate(scores.T)}
     best = scores.argmax(1)

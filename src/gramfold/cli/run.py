@@ -25,6 +25,7 @@ from gramfold.methods.protocol import INSTEAD
 from gramfold.privacy import DP, Privacy, SecureSum
 from gramfold.report import comparison_table, result_table, write_card
 
+EMBEDDED = ["digits"]
 TABLES = ("comparison.csv", "comparison.tex", "comparison.md")
 OUTPUTS = (RESULT, REPORT, *TABLES)
 GROUPS = {"all": (*ANALYTIC, *ON_IMAGES), "gradient": GRADIENT}
@@ -34,12 +35,15 @@ GROUPS = {"all": (*ANALYTIC, *ON_IMAGES), "gradient": GRADIENT}
 def run(
     reading: Reading,
     data: Annotated[
-        str,
+        list[str],
         typer.Option(
-            help="digits or digits-images (embedded), an .npz file with labels and features or images, a folder of images, or a "
-            "CSV or Parquet table."
+            help="digits or digits-images (embedded), an .npz file with labels and features or images, a folder of images, or "
+            "CSV and Parquet tables: one, or a folder, a pattern or a list of them, each a client."
         ),
-    ] = "digits",
+    ] = EMBEDDED,
+    more: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILE]...", help="Further tables for --data, each a client.")
+    ] = None,
     clients: Annotated[int, typer.Option(help="How many clients to partition the data into.")] = 20,
     partition: Annotated[
         str | None,
@@ -89,9 +93,11 @@ def run(
     _check_outputs(out, OUTPUTS)
     if heads is not None:
         _check_outputs(heads, [method.name for method in chosen])
-    dataset, device = reading.load(data), reading.device
+    listed = [*data, *(more or ())] if data != EMBEDDED else more or data
+    dataset, device = reading.load(listed), reading.device
     chosen = _compatible(chosen, dataset, is_group=methods in GROUPS)
     cut = {"min_size": min_size, "small": "drop" if drop_small else "error"}
+    warned: dict[str, str] = {}
     pages, console = [], Console() if sys.stdout.isatty() else Console(width=150)
     numbers = [seed] if seeds is None else list(range(seed, seed + seeds))
     with show_progress(len(chosen) * len(numbers)) as progress:
@@ -107,6 +113,8 @@ def run(
                     if heads is not None:
                         _save_heads(heads / method.name if seeds is None else heads / method.name / f"seed-{number}", outcome)
                     results.append(replace(outcome, heads={}))
+                    if outcome.warning is not None:
+                        warned[method.name] = outcome.warning
             # what a network or a protection would hide is not shown here either
             hidden = engine != "inprocess" or secure or dp_eps is not None
             labels = None if hidden else federation.label_counts()
@@ -129,6 +137,8 @@ def run(
         sys.stdout.write(json.dumps(wire.sealed(content), indent=1, allow_nan=False) + "\n")
         return
     console.print(table)
+    for method, warning in warned.items():
+        console.print(f"{method}: {warning}", highlight=False, soft_wrap=True, style="yellow")
     if seeds is not None:
         console.print(f"Tables: {', '.join(str(out / name) for name in TABLES)}", highlight=False, soft_wrap=True)
     console.print(f"Report: {out / 'report.html'}    Figures: {out / 'result.json'}", highlight=False, soft_wrap=True)

@@ -85,6 +85,9 @@ class ConvolutionMap:
     def fingerprint(self) -> str:
         return self._fingerprint or fingerprint_of(self.description, self.arrays)
 
+    def one_unit(self, inputs: bool | None) -> bool | None:
+        return True
+
     def __repr__(self) -> str:
         return f"ConvolutionMap({self.description['network']!r}, {len(self.arrays)} layers solved)"
 

@@ -24,6 +24,7 @@ RUN_CONFIG: Mapping[str, Value] = {
     "sites": "",
     "max-classes": 1000,
     "release-sites": 3,
+    "max-share": 1.0,
     "secure": False,
     "secure-threshold": 2 / 3,
     "dp-eps": 0.0,
@@ -216,7 +217,8 @@ out of what you restore from backups: its hashes keep a site that a backup bring
 With three sites or more, `secure = true` in `app/pyproject.toml` shows the server the sum of the sites' uploads only. So that it
 cannot pose as the other sites, exchange identities without it, before the first such run: `gramfold flower identity` prints a
 site's line. Put the lines of all sites into a file, `{{"{first}": "3f0c...", ...}}`, copy it to every site, and name it in each
-`site.toml`: `trusted-keys = "sites.json"`. See gramfold's docs/privacy.md.
+`site.toml`: `trusted-keys = "sites.json"`. What else a site can ask for there, and what then holds against a server that lies:
+gramfold's docs/security_model.md.
 
 ## When it does not work
 

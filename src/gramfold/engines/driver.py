@@ -15,6 +15,7 @@ from gramfold.engines.transport import PHASES, Final, Finished, Fold, Round, Tra
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head
 from gramfold.methods import Method
+from gramfold.methods.finishing import shared_head
 from gramfold.moments import Moments
 from gramfold.wire.record import Record
 
@@ -164,7 +165,7 @@ class Driver:
     def result(self, given: Method, keep_heads: bool = True) -> Result:
         """The result of a finished run; `given` is the method before tuning."""
         method, state, transport = self.method, self.state, self.transport
-        shared, order, origin = method.global_head(state.broadcast), transport.clients(), transport.task.origin
+        shared, order = shared_head(method, state.broadcast, transport.task), transport.clients()
         done: dict[str, Finished] = {}
         for finished in transport.heads(self._final(shared, keep_heads, state.deliveries)):
             done[finished.name] = finished
@@ -176,8 +177,8 @@ class Driver:
             parameters=given.parameters(),
             rounds=state.round,
             clients=ByName({name: self._client_result(done[name]) for name in names}),
-            heads=ByName({name: head.with_origin(origin) for name in names if (head := done[name].head) is not None}),
-            global_head=None if shared is None else shared.with_origin(origin),
+            heads=ByName({name: head for name in names if (head := done[name].head) is not None}),
+            global_head=shared,
             seconds={phase: transport.seconds.get(phase, 0.0) for phase in PHASES},
             run=Run(method, transport.task, state.broadcast, total, counted),
             chosen={**state.tuned, **method.chosen(state.broadcast)},

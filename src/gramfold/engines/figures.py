@@ -5,18 +5,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from gramfold import evaluation
-from gramfold.evaluation import Calibration, Scored
+from gramfold.evaluation import Calibration, Interval, Scored
+from gramfold.evaluation.intervals import of_mean
+from gramfold.measures import MEASURES, leading
 from gramfold.wire.record import plain
 
-OF_CLASSES, OF_VALUES = ("accuracy", "balanced_accuracy", "auc", "log_loss"), ("rmse", "r2")
+OF_CLASSES = ("accuracy", "balanced_accuracy", "auc", "log_loss", "brier", "average_precision")
+OF_VALUES = ("rmse", "r2")
 """The figures of a client, for classes and for regression."""
+SINGLE = ("auc", "log_loss", "brier", "average_precision")
+"""Those of classes that have a mean, a worst decile and a shared model's figure, all by one rule."""
 OF_ALL_CLASSES = (
-    "mean_accuracy", "weighted_accuracy", "worst_decile_accuracy", "global_accuracy", "mean_balanced_accuracy", "mean_auc",
-    "log_loss",
+    "mean_accuracy", "weighted_accuracy", "worst_decile_accuracy", "global_accuracy", "mean_balanced_accuracy",
+    *(f"{over}_{key}" for key in SINGLE for over in ("mean", "worst_decile", "global")), "log_loss",
 )  # fmt: skip
-OF_ALL_VALUES = ("mean_rmse", "weighted_rmse", "worst_decile_rmse", "global_rmse", "r2")
+OF_ALL_VALUES = ("mean_rmse", "weighted_rmse", "worst_decile_rmse", "global_rmse", "r2", "mean_r2")
 """Those over all clients."""
+SHOWN = 6
+"""Significant digits of a draw, in a file."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,32 @@ class ClientResult:
     def rmse(self) -> float | None:
         return self.scored.rmse
 
+    @property
+    def auc(self) -> float | None:
+        """None where its test samples are of one class alone."""
+        return self.scored.auc
+
+    @property
+    def log_loss(self) -> float | None:
+        return self.scored.log_loss
+
+    @property
+    def brier(self) -> float | None:
+        return self.scored.brier
+
+    @property
+    def average_precision(self) -> float | None:
+        return self.scored.average_precision
+
+    @property
+    def r2(self) -> float | None:
+        return self.scored.r2
+
+    @property
+    def intervals(self) -> Mapping[str, Interval]:
+        """95 % confidence intervals of these, by name."""
+        return self.scored.intervals
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for a file."""
         shared = None if self.shared is None else self.shared.to_dict()
@@ -69,6 +104,43 @@ class Figures(ABC):
         """Those over all clients, by name."""
         named = OF_ALL_CLASSES if self.classification else OF_ALL_VALUES
         return {name: getattr(self, name) for name in named}
+
+    # --- which measures, and how sure they are ---
+
+    @property
+    @abstractmethod
+    def classes(self) -> int:
+        """How many classes there are; 1 for regression."""
+
+    @property
+    def measures(self) -> list[str]:
+        """The measures that fit the task, the first of them first: where two classes are of unequal share AUC and log loss, as an
+        accuracy says little then; for regression RMSE and R2."""
+        tested = [client.scored for client in self._tested()]
+        known = [scored.positives for scored in tested if scored.positives is not None]
+        share = sum(known) / max(sum(scored.n for scored in tested if scored.positives is not None), 1)
+        return leading(self.classification, self.classes, min(share, 1 - share) if known else None)
+
+    @property
+    def intervals(self) -> dict[str, Interval]:
+        """95 % confidence intervals of the means over clients, by their names: from the clients' own."""
+        found = {}
+        for key in MEASURES:
+            known = [c.scored for c in self._tested() if getattr(c.scored, key) is not None]
+            if known and all(key in scored.intervals for scored in known):
+                low, high = of_mean([getattr(scored, key) for scored in known], [scored.intervals[key] for scored in known])
+                found[f"mean_{key}"] = MEASURES[key].within(low), MEASURES[key].within(high)
+        return found
+
+    def _draws(self) -> dict[str, list[float]]:
+        """The means over clients of the measures that lead, in resampled test splits: the same ones for every method."""
+        drawn = {}
+        for key in self.measures:
+            known = [c.scored.draws.get(key) for c in self._tested() if getattr(c.scored, key) is not None]
+            if known and all(one is not None for one in known):
+                means = np.mean([one for one in known if one is not None], axis=0)
+                drawn[f"mean_{key}"] = [float(f"{value:.{SHOWN}g}") for value in means]
+        return drawn
 
     def _tested(self) -> Sequence[ClientResult]:
         return [client for client in self.clients.values() if client.test]
@@ -107,6 +179,61 @@ class Figures(ABC):
         return self._mean_of("auc")
 
     @property
+    def worst_decile_auc(self) -> float | None:
+        """The mean over the worst tenth of the clients."""
+        return self._worst_of("auc")
+
+    @property
+    def global_auc(self) -> float | None:
+        """The shared model's, on each client's own test samples: unweighted mean over clients."""
+        return self._shared_of("auc")
+
+    @property
+    def mean_log_loss(self) -> float | None:
+        """Unweighted mean over the clients."""
+        return self._mean_of("log_loss")
+
+    @property
+    def worst_decile_log_loss(self) -> float | None:
+        """The mean over the worst tenth of the clients, those with the largest."""
+        return self._worst_of("log_loss")
+
+    @property
+    def global_log_loss(self) -> float | None:
+        """The shared model's, on each client's own test samples: unweighted mean over clients."""
+        return self._shared_of("log_loss")
+
+    @property
+    def mean_brier(self) -> float | None:
+        """The Brier score: the mean squared error of the probabilities; unweighted mean over clients."""
+        return self._mean_of("brier")
+
+    @property
+    def worst_decile_brier(self) -> float | None:
+        """The mean over the worst tenth of the clients, those with the largest."""
+        return self._worst_of("brier")
+
+    @property
+    def global_brier(self) -> float | None:
+        """The shared model's, on each client's own test samples: unweighted mean over clients."""
+        return self._shared_of("brier")
+
+    @property
+    def mean_average_precision(self) -> float | None:
+        """Of two classes, for the one that is rarer at the client; unweighted mean over the clients with test samples of both."""
+        return self._mean_of("average_precision")
+
+    @property
+    def worst_decile_average_precision(self) -> float | None:
+        """The mean over the worst tenth of the clients."""
+        return self._worst_of("average_precision")
+
+    @property
+    def global_average_precision(self) -> float | None:
+        """The shared model's, on each client's own test samples: unweighted mean over clients."""
+        return self._shared_of("average_precision")
+
+    @property
     def log_loss(self) -> float | None:
         """The mean of -log p of the true class over all test samples; None for a method whose scores are not probabilities."""
         known = [client.scored for client in self._tested() if client.scored.surprise is not None]
@@ -142,9 +269,26 @@ class Figures(ABC):
         tested = [client.scored for client in self._tested() if not self.classification]
         return Scored(1, 0, sum(s.squared_error for s in tested), variation=sum(s.variation for s in tested)).r2
 
+    @property
+    def mean_r2(self) -> float | None:
+        """Each client's own; unweighted mean over the clients whose targets vary."""
+        return None if self.classification else self._mean_of("r2")
+
     def _mean_of(self, figure: str) -> float | None:
-        values = [getattr(client.scored, figure) for client in self._tested()]
+        return evaluation.mean(self._known(figure))
+
+    def _worst_of(self, figure: str) -> float | None:
+        sign = -1.0 if MEASURES[figure].less_is_better else 1.0
+        worst = evaluation.worst_decile([sign * value for value in self._known(figure)])
+        return None if worst is None else sign * worst
+
+    def _shared_of(self, figure: str) -> float | None:
+        values = [getattr(client.shared, figure) for client in self._tested() if client.shared is not None]
         return evaluation.mean([value for value in values if value is not None])
+
+    def _known(self, figure: str) -> list[float]:
+        values = [getattr(client.scored, figure) for client in self._tested()]
+        return [value for value in values if value is not None]
 
     def _accuracies(self) -> list[float]:
         values = [client.accuracy for client in self._tested() if self.classification]
@@ -172,6 +316,11 @@ class Figures(ABC):
         pooled = self._calibration()
         return None if pooled is None else pooled.expected_error
 
+    def _reliability(self) -> Calibration | None:
+        """Of the second class's probability, of two, over the pooled test samples."""
+        parts = [client.scored.reliability for client in self._tested() if client.scored.reliability is not None]
+        return sum(parts, Calibration()) if parts else None
+
     def _calibration(self) -> Calibration | None:
         """Over the pooled test samples."""
         parts = [client.scored.calibration for client in self._tested() if client.scored.calibration is not None]
@@ -186,6 +335,19 @@ class Figures(ABC):
         clients = self._tested() or self.clients.values()
         known = [client.chosen.get("leave_one_out_accuracy") for client in clients]
         return evaluation.mean([value for value in known if value is not None])
+
+    @property
+    def warning(self) -> str | None:
+        """That heads predict values worse than the mean of their client's other samples would; None: none does."""
+        known = {name: client.chosen.get("leave_one_out_r2") for name, client in self.clients.items()}
+        worse = {name: value for name, value in known.items() if value is not None and value < 0}
+        if not worse:
+            return None
+        name = min(worse, key=lambda name: worse[name])
+        return (
+            f"{len(worse)} of {len(known)} heads predict their own left-out samples worse than these samples' mean: R2 down to "
+            f"{worse[name]:.2g}, at client {name!r}. What clients share does not hold there"
+        )
 
     @property
     def uplink_bytes(self) -> int:

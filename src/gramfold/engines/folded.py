@@ -9,6 +9,7 @@ from gramfold.errors import GramfoldError, LearnedFeaturesWarning
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method
+from gramfold.methods.finishing import finished
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
@@ -46,7 +47,7 @@ class Run:
         if client.contributed and self.method.keeps_uploads:  # the server answers each client from what it sent
             upload = self.method.local(client, self.method.again(self.task, self.broadcast))
             broadcast = self.method.reply(upload, broadcast)
-        return self.method.personalize(client, broadcast).with_origin(self.task.origin)
+        return finished(self.method.personalize(client, broadcast), self.method, client, broadcast, self.task)
 
     def updated(self, add: Mapping[str, Samples], forget: Mapping[str, Samples]) -> "Run":
         """The run of the same clients with some samples more, and without some that are in it. Exact: it is sums."""

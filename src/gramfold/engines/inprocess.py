@@ -21,6 +21,7 @@ from gramfold.evaluation import score_head
 from gramfold.federation import Federation, Samples
 from gramfold.heads import Head, Mapped
 from gramfold.methods import Batched, ClientData, Method, Tunable
+from gramfold.methods.finishing import finished
 from gramfold.numerics import arrays, threads
 from gramfold.privacy import Privacy
 
@@ -66,7 +67,8 @@ def run_inprocess(
         method, chosen = method.tune(federation, score)
         tuned = dict(chosen)
     with threads.engine():
-        method = method.settled(federation.task, once=keep_total is True or privacy.dp is not None)
+        noisy, masked = privacy.dp is not None, privacy.secure is not None
+        method = method.settled(federation.task, once=keep_total is True or noisy, bounded=noisy, masked=masked)
         check_private(method, privacy, federation.task)
         transport = InProcess(method, federation, device, progress, privacy)
         if found is not None:
@@ -166,7 +168,7 @@ class InProcess(Transport):
 
     def uploads(self, round_: Round) -> Iterator[Contribution]:
         method, self._round, secure = round_.method, round_, self.privacy.secure
-        self._secured = None if secure is None else SecuredRound(round_.clients, secure, method.implied(round_.broadcast))
+        self._secured = None if secure is None else SecuredRound(round_.clients, secure, method, round_.number, round_.broadcast)
         if isinstance(method, Batched) and method.prefers_batching(round_.broadcast):
             shares = [self._workers.server("local", lambda: self._batched(method, round_))]
             if self.progress:
@@ -204,7 +206,8 @@ class InProcess(Transport):
     def _add(self, round_: Round, share: _Share, data: ClientData, upload: Any) -> None:
         """Pass an upload on: to the worker's sum, or masked to the secure one."""
         if self.privacy.dp is not None:
-            upload = self.privacy.noisy(upload, round_.method.implied(round_.broadcast), len(round_.clients))
+            implied = round_.method.implied(round_.broadcast)
+            upload = self.privacy.noisy(upload, implied, len(round_.clients), data.train.weights)
         if self._secured is None:
             share.add(data, upload, round_.keep)
             return
@@ -240,11 +243,12 @@ class InProcess(Transport):
             if not data.train.n:
                 raise GramfoldError(f"client {name!r} has no training samples; leave it out")
             head = made.get(name) or final.method.personalize(data, reply)
+            head = finished(head, final.method, data, reply, self.task, final.keep_heads)
         with stopwatch.phase("evaluate"):
             test = on_device(self._by_name[name].test(), self.device)
             mapped: Mapped = {}
             scored = score_head(head, test, mapped)
-            shared = score_head(final.shared, test, mapped) if final.shared is not None else None
+            shared = score_head(final.shared, test, mapped, uncertain=False) if final.shared is not None else None
         done.append(Finished(name, data.train.n, scored, shared, head.chosen, head if final.keep_heads else None))
 
 

@@ -14,10 +14,11 @@ from gramfold.engines.by_name import ByName
 from gramfold.engines.figures import OF_CLASSES, OF_VALUES, ClientResult, Figures
 from gramfold.engines.folded import Run
 from gramfold.errors import MALFORMED, GramfoldError
-from gramfold.evaluation import Evaluation, Scored
+from gramfold.evaluation import Calibration, Evaluation, Scored
 from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
 from gramfold.methods import ClientData
+from gramfold.methods.finishing import finished, shared_head
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
@@ -52,12 +53,17 @@ class Result(Figures):
     def classification(self) -> bool:
         return self.run.task.labels is not None
 
+    @property
+    def classes(self) -> int:
+        return len(self.run.task.labels or (None,))
+
     def join(self, X: Array, y: Array, name: str = "newcomer", device: str = "cpu") -> Head:
         """A head for a client that joins after the last round, from the final broadcast and its own samples."""
         train = Samples(*(arrays.to_device(part, device) for part in self.run.task.admit(name, X, y)))
         if not train.n:
             raise GramfoldError(f"client {name!r} has no samples to learn from")
-        return self.run.method.personalize(ClientData(name, train), self.run.broadcast).with_origin(self.run.task.origin)
+        run, client = self.run, ClientData(name, train)
+        return finished(run.method.personalize(client, run.broadcast), run.method, client, run.broadcast, run.task)
 
     def evaluate(self, X: Array, y: Array, client: str | None = None) -> Evaluation:
         """How a client's head does on these samples, or the shared head where no client is named."""
@@ -134,7 +140,7 @@ class Result(Figures):
         for client in federation:
             train, test = client.train(), client.test()
             head = self.run.head(client.name, train)
-            shared = None if self.global_head is None else evaluation.score_head(self.global_head, test)
+            shared = None if self.global_head is None else evaluation.score_head(self.global_head, test, uncertain=False)
             scored = evaluation.score_head(head, test)
             heads[client.name] = head
             clients[client.name] = ClientResult(client.name, train.n, scored, shared, 0, sent, head.chosen)
@@ -142,8 +148,7 @@ class Result(Figures):
 
     def _of(self, run: Run) -> "Result":
         """The result of another run of the same method, before any client has made its head."""
-        head, chosen = run.method.global_head(run.broadcast), run.method.chosen(run.broadcast)
-        head = None if head is None else head.with_origin(run.task.origin)
+        head, chosen = shared_head(run.method, run.broadcast, run.task), run.method.chosen(run.broadcast)
         return replace(self, clients={}, heads={}, global_head=head, seconds={}, run=run, chosen=chosen, history=())
 
     # --- on disk ---
@@ -171,10 +176,8 @@ class Result(Figures):
         had = ["a secure sum"] if "secure_sum" in self.privacy else []
         return had if noise is None else [*had, f"differential privacy (eps {noise['eps']:g}, delta {noise['delta']:g})"]
 
-    def _figures(self, scored: Scored) -> dict[str, float | None]:
-        found = Evaluation.of(scored, self.classification)
-        named = {"accuracy": found.accuracy, "rmse": found.rmse, "calibration_error": found.calibration_error}
-        return {f"test_{key}": value for key, value in named.items()}
+    def _figures(self, scored: Scored) -> dict[str, Any]:
+        return Evaluation.of(scored, self.classification).for_card()
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write all that it takes to go on after a restart: `load_result` reads it."""
@@ -227,17 +230,23 @@ class Result(Figures):
 
     def rows(self) -> list[dict[str, Any]]:
         """The clients as plain values: sizes, figures, bytes and what was chosen for each."""
-        figure, *beside = OF_CLASSES if self.classification else OF_VALUES
+        figure, *beside = self._columns()
         return [
             {
                 "client": client.name, "train": client.train, "test": client.test, figure: getattr(client.scored, figure),
                 **{key: getattr(client.scored, key) for key in beside},
+                **{f"{key}_{end}": client.intervals.get(key, (None, None))[i]
+                   for key in self.measures for i, end in enumerate(("low", "high"))},
                 f"shared_{figure}": None if client.shared is None else getattr(client.shared, figure),
                 "uplink_bytes": client.uplink_bytes, "downlink_bytes": client.downlink_bytes,
                 **{f"chosen.{key}": value for key, value in client.chosen.items()},
             }
             for client in self.clients.values()
         ]  # fmt: skip
+
+    def _columns(self) -> list[str]:
+        """A client's figures, those that lead first."""
+        return list(dict.fromkeys([*self.measures, *(OF_CLASSES if self.classification else OF_VALUES)]))
 
     def to_frame(self) -> "DataFrame":
         """`rows` as a pandas DataFrame."""
@@ -253,16 +262,21 @@ class Result(Figures):
 
     def to_dict(self) -> dict[str, Any]:
         """The method's entry in result.json."""
-        figures, bins = OF_CLASSES if self.classification else OF_VALUES, self._calibration()
+        figures, bins, of_second = OF_CLASSES if self.classification else OF_VALUES, self._calibration(), self._reliability()
+        labels = self.run.task.labels
         return {
             "name": self.method,
             "parameters": dict(self.parameters),
             "chosen": dict(self.chosen),
             "rounds": self.rounds,
+            "measures": self.measures,
             **self._means(),
+            "intervals": {key: list(ends) for key, ends in self.intervals.items()},
             "leave_one_out_accuracy": self.leave_one_out_accuracy,
             "calibration_error": self.calibration_error,
             **({} if bins is None else {"reliability": {key: part.tolist() for key, part in vars(bins).items()}}),
+            **({} if of_second is None or labels is None else {"positive": _of_second(labels[1], of_second)}),
+            **({"bootstrap": drawn} if (drawn := self._draws()) else {}),
             "uplink_bytes": self.uplink_bytes,
             "downlink_bytes": self.downlink_bytes,
             **({"privacy": dict(self.privacy)} if self.privacy else {}),
@@ -274,7 +288,8 @@ class Result(Figures):
                     "train": client.train,
                     "test": client.test,
                     **{key: getattr(client.scored, key) for key in figures},
-                    **({} if client.shared is None else {f"shared_{figures[0]}": getattr(client.shared, figures[0])}),
+                    "intervals": {key: list(ends) for key, ends in client.intervals.items()},
+                    **({} if client.shared is None else {f"shared_{key}": getattr(client.shared, key) for key in figures}),
                     "uplink_bytes": client.uplink_bytes,
                     "downlink_bytes": client.downlink_bytes,
                     "chosen": dict(client.chosen),
@@ -282,3 +297,8 @@ class Result(Figures):
                 for client in self.clients.values()
             ],
         }
+
+
+def _of_second(label: int | str, bins: Calibration) -> dict[str, Any]:
+    """What result.json says of the second class's probability."""
+    return {"class": label, **{key: part.tolist() for key, part in vars(bins).items()}}

@@ -9,9 +9,9 @@ from typing import Any
 from gramfold import uploads
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
-from gramfold.methods import Method, Tunable
-from gramfold.moments import Implied
+from gramfold.methods import Method, Tunable, spec_of
 from gramfold.privacy import Client, Privacy, SecureSum, Server, ranges
+from gramfold.privacy.protocol import asked
 from gramfold.wire.record import Record
 
 
@@ -30,6 +30,8 @@ def check_private(method: Method, privacy: Privacy, task: Task) -> None:
             f"differential privacy is for classes and methods of one round of moments, such as afl, or pace with "
             f"features='bias+linear': {what}"
         )
+    if privacy.dp is not None and method.parameters().get("precision") not in (None, "float64"):
+        raise GramfoldError("noise is calibrated for moments as they are, not for rounded ones; use precision='float64'")
     unset = method.undecided if isinstance(method, Tunable) else ()
     if unset:
         raise GramfoldError(
@@ -39,19 +41,21 @@ def check_private(method: Method, privacy: Privacy, task: Task) -> None:
 
 
 class SecuredRound:
-    """One sum of these clients' uploads. Adding is safe from several threads."""
+    """One sum of these clients' uploads, in a round of a method. Adding is safe from several threads."""
 
-    def __init__(self, names: Sequence[str], policy: SecureSum, implied: Implied) -> None:
+    def __init__(self, names: Sequence[str], policy: SecureSum, method: Method, number: int, broadcast: Record) -> None:
         if len(names) < policy.minimum:
             raise GramfoldError(f"a secure sum of {len(names)} clients would hide nobody; it takes {policy.minimum} or more")
         self.up: dict[str, int] = dict.fromkeys(names, 0)
         """Bytes sent, by client."""
         self.down: dict[str, int] = dict.fromkeys(names, 0)
-        self._implied, self._lock = implied, threading.Lock()
+        self._implied, self._lock = method.implied(broadcast), threading.Lock()
         self._public: Mapping[str, Any] | None = None
-        session = secrets.token_hex(16)
-        self._server = Server(session, policy)
-        self._clients = {name: Client.begin(name, session, secrets.token_bytes(32)) for name in names}
+        question = {"method": spec_of(method), "parameters": dict(method.parameters()), "round": number}
+        session, self._asked = secrets.token_hex(16), asked(question, broadcast.pack())
+        self._server = Server(session, policy, self._asked)
+        self._identities = {name: secrets.token_bytes(32) for name in names}
+        self._clients = {name: Client.begin(name, session, identity) for name, identity in self._identities.items()}
         roster = self._server.roster([self._sent(name, client.keys) for name, client in self._clients.items()])
         size = roster.pack().wire_bytes
         self.down = dict.fromkeys(names, size)
@@ -63,7 +67,7 @@ class SecuredRound:
         """A client masks its upload; the server adds it up."""
         public = upload.public()
         plan = ranges.plan(public, self._implied, len(self._clients))
-        masked = self._clients[name].mask(self._inboxes[name], plan.encode(upload.vector()))
+        masked = self._clients[name].mask(self._inboxes[name], plan.encode(upload.vector()), self._asked)
         with self._lock:
             self.down[name] += self._inboxes[name].pack().wire_bytes
             if self._public not in (None, public):
@@ -75,10 +79,13 @@ class SecuredRound:
         """The sum, as an upload."""
         assert self._public is not None
         survivors = self._server.survivors()
-        size = survivors.pack().wire_bytes
+        for name in survivors.names:
+            self._server.confirm(self._sent(name, self._clients[name].confirm(survivors, self._identities[name])))
+        confirmations = self._server.confirmations()
+        size = survivors.pack().wire_bytes + confirmations.pack().wire_bytes
         self.down = {name: count + size for name, count in self.down.items()}
         for name in survivors.names:
-            self._server.reveal(self._sent(name, self._clients[name].unmask(survivors)))
+            self._server.reveal(self._sent(name, self._clients[name].unmask(confirmations)))
         plan = ranges.plan(self._public, self._implied, len(self._clients))
         return uploads.from_vector(plan.decode(self._server.total()), self._public)
 

@@ -1,10 +1,11 @@
 """How good the heads are: on each client's own test split, over all clients, and as probabilities."""
 
 from gramfold.evaluation.calibration import Calibration
+from gramfold.evaluation.intervals import Interval
 from gramfold.evaluation.metrics import Evaluation, Scored, main_figure, mean, score_head, weighted_mean, worst_decile
 from gramfold.evaluation.statistics import CONFIDENCE, Difference, Estimate
 
 __all__ = [
-    "CONFIDENCE", "Calibration", "Difference", "Estimate", "Evaluation", "Scored", "main_figure", "mean", "score_head",
-    "weighted_mean", "worst_decile",
+    "CONFIDENCE", "Calibration", "Difference", "Estimate", "Evaluation", "Interval", "Scored", "main_figure", "mean",
+    "score_head", "weighted_mean", "worst_decile",
 ]  # fmt: skip

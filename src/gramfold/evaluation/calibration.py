@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 BINS = 15
+BETWEEN = (0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.35, 0.65, 0.8, 0.9, 0.94, 0.97, 0.99, 0.997)
+"""Where the bins of one class's probability meet: narrow towards both ends, as most of a rare outcome's probabilities are
+small."""
 
 
 @dataclass
@@ -25,8 +28,16 @@ class Calibration:
     def of(cls, probabilities: np.ndarray, codes: np.ndarray) -> "Calibration":
         top = probabilities.argmax(1)
         confidence = probabilities[np.arange(len(top)), top]
-        bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
-        sums = [np.bincount(bins, weights, minlength=BINS) for weights in (None, confidence, top == codes)]
+        return cls._binned(np.minimum((confidence * BINS).astype(int), BINS - 1), confidence, top == codes)
+
+    @classmethod
+    def of_second(cls, probability: np.ndarray, codes: np.ndarray) -> "Calibration":
+        """That of the second of two classes' probability: `right` then counts the samples that are of it."""
+        return cls._binned(np.searchsorted(BETWEEN, probability), probability, codes == 1)
+
+    @classmethod
+    def _binned(cls, bins: np.ndarray, confidence: np.ndarray, right: np.ndarray) -> "Calibration":
+        sums = [np.bincount(bins, weights, minlength=BINS) for weights in (None, confidence, right)]
         return cls(*(part.astype(float) for part in sums))
 
     def __add__(self, other: "Calibration") -> "Calibration":

@@ -83,6 +83,7 @@ def _outputs(graph: Graph, head: Head, scores: str) -> list[Any]:
         return made
     if head.probabilistic:
         shares = graph.add("Softmax", graph.times(scores, 1.0 / head.temperature), axis=1)
+        shares = graph.plus(graph.times(shares, 1.0 - head.unforeseen), head.unforeseen / outputs)
         made.append(helper.make_tensor_value_info(graph.cast(shares, "FLOAT", "probabilities"), types.FLOAT, ["n", outputs]))
     text = isinstance(head.labels[0], str)
     names = graph.words(head.labels) if text else graph.constant(head.labels, np.int64)  # type: ignore[arg-type]

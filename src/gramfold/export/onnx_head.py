@@ -16,7 +16,7 @@ from gramfold.solve.discriminant import BEYOND, UNLIKELY
 
 PARTS = {
     "streams", "labels", "evidence", "refinement", "offset", "probabilistic", "method", "chosen", "temperature",
-    "origin", "errors", "bounds",
+    "origin", "errors", "bounds", "unforeseen", "familiar",
 }  # fmt: skip
 """The fields of a head that are written here, or say nothing about its scores."""
 

@@ -33,7 +33,7 @@ class _Fitted(BaseEstimator):  # type: ignore[misc]
         _Fitted.__init__(self, Head.unpack(Packet.from_bytes(state["head"])))
 
     def predict(self, X: Any) -> np.ndarray:
-        return self.head.predict(np.asarray(X))
+        return self.head.predict(X)
 
 
 class HeadClassifier(ClassifierMixin, _Fitted):  # type: ignore[misc]
@@ -44,10 +44,10 @@ class HeadClassifier(ClassifierMixin, _Fitted):  # type: ignore[misc]
         return np.asarray(self.head.labels)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        return np.asarray(self.head.scores(np.asarray(X)))
+        return np.asarray(self.head.scores(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        return self.head.predict_proba(np.asarray(X))
+        return self.head.predict_proba(X)
 
 
 class HeadRegressor(RegressorMixin, _Fitted):  # type: ignore[misc]

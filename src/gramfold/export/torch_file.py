@@ -25,7 +25,10 @@ def write_torch(head: Head, path: Path) -> None:
 
         def forward(self, features: "Tensor") -> "Tensor":
             scores: Tensor = self.head(features)
-            return torch.softmax(scores / head.temperature, dim=1) if head.probabilistic else scores
+            if not head.probabilistic:
+                return scores
+            shares: Tensor = torch.softmax(scores / head.temperature, dim=1)
+            return (1.0 - head.unforeseen) * shares + head.unforeseen / shares.shape[1]
 
     sample = torch.rand((2, *head.shape), dtype=torch.float32)
     module(sample)  # matrices that are drawn when first used are there before the trace

@@ -1,11 +1,8 @@
 """Data of any kind as numbers: features as they are, raw samples through a backbone, tables through their encoder."""
 
-import warnings
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +13,13 @@ from gramfold.backbones import Backbone, open_backbone, reopen
 from gramfold.errors import GramfoldError
 from gramfold.extraction.pipeline import FAIL, Progress, extract
 from gramfold.federation import Dataset
-from gramfold.federation.npz import read_arrays
+from gramfold.federation.raw import dataset_of, table_dataset
 from gramfold.heads import Head
 from gramfold.numerics import inputs as check
 from gramfold.origin import TABLE, Origin
-from gramfold.sources import RELEASE_WORDS, Cells, Columns, Source, TableEncoder, TableStatistics, source_of
+from gramfold.sources import RELEASE_WORDS, Columns, Source, TableEncoder, encoded, raw_table, source_of
 from gramfold.sources.base import COLUMNS
+from gramfold.wire.npz import read_arrays
 
 ROWS = 4096
 """Rows that are copied together."""
@@ -31,7 +29,13 @@ def load_data(
     data: Any,
     backbone: Backbone | str | None = None,
     *,
-    columns: Columns | None = None,
+    label_column: str | None = None,
+    client_column: str | None = None,
+    path_column: str | None = None,
+    text_column: str | None = None,
+    split_column: str | None = None,
+    columns: Sequence[str] | Columns | None = None,
+    regression: bool = False,
     cache: Path | None = None,
     unreadable: str = FAIL,
     progress: Progress | None = None,
@@ -40,69 +44,34 @@ def load_data(
     whole: bool = True,
 ) -> Dataset:
     """Labelled samples as numbers, for `Federation.from_dataset`: from a path (a folder of images, a CSV or Parquet table, an
-    .npz file of images), a frame (pandas, polars, pyarrow), a data set of Hugging Face, or a mapping of columns.
+    .npz file of images), a frame (pandas, polars, pyarrow), a data set of Hugging Face, or a mapping of columns. Several tables
+    (a folder of them, a pattern such as "north*.csv", a list of paths, paths and frames by name) are a client each.
 
     `backbone` makes features of images and texts: one that is open, or its name. A table of numbers and categories needs none:
-    the statistics of its columns are folded over its clients, unless an `encoder` is given. `columns` says which column is what.
-    A word has a place in the encoder only where `release_words` training rows of one client have it.
+    the statistics of its columns are folded over its clients, unless an `encoder` is given. A word has a place in the encoder
+    only where `release_words` training rows of one client have it; see `TableStatistics`. With a `cache`, a folder, features are
+    computed once. Images that are `unreadable` fail, or are skipped with a warning.
 
-    With a `cache`, a folder, features are computed once. Images that are `unreadable` fail, or are skipped with a warning.
+    `label_column` names the labels, or makes two classes of a column: "num > 0" is 1 where it holds and 0 elsewhere, and
+    "outcome = ill" likewise. With `regression` labels are values. `columns` lists those of numbers and categories to use.
 
-    >>> rows = {"age": [40, 60, None, 50] * 3, "sex": ["f", "f", "m", "m"] * 3, "label": ["well", "ill", "ill", "well"] * 3}
-    >>> load_data(rows).inputs.shape
+    >>> rows = {"age": [40, 60, None, 50] * 3, "sex": ["f", "f", "m", "m"] * 3, "num": [0, 2, 1, 0] * 3}
+    >>> load_data(rows, label_column="num > 0").inputs.shape
     (12, 4)
     """
     backbone = open_backbone(backbone) if isinstance(backbone, str) else backbone
-    source = source_of(data, columns, None if backbone is None else backbone.kind)
+    named = {"label_column": label_column, "client_column": client_column, "path_column": path_column}
+    which = Columns.of(columns, **named, text_column=text_column, split_column=split_column, regression=regression)
+    source = source_of(data, which, None if backbone is None else backbone.kind)
     if backbone is not None:
         found = extract(source, backbone, cache, unreadable=unreadable, progress=progress)
-        return source.dataset(found.rows, found.origin, found.kept, whole)
+        return dataset_of(source, found.rows, found.origin, found.kept, whole)
     if source.kind != COLUMNS:
         raise GramfoldError(f"{source.name} holds {source.kind}; name a backbone for them, such as {_SUCH_AS[source.kind]}")
-    if encoder is not None:
-        return source.dataset(encoder(source.items), encoder.origin, whole=whole)
-    table = CodedTable(source, release_words)
-    training = table.training()
-    say_unused(table.statistics(training))
-    return replace(source.dataset(*table(training), whole=whole), recode=table)
+    return table_dataset(source, release_words, encoder, whole)
 
 
 _SUCH_AS = {"images": "--backbone dinov2s", "texts": "--backbone minilm"}
-
-
-class CodedTable:
-    """A table whose cells are read once, for an encoder of whichever training rows a cut of it leaves."""
-
-    def __init__(self, source: Source, release_words: int = RELEASE_WORDS) -> None:
-        self._source, self._release_words = source, release_words
-        self._cells = {name: Cells(values) for name, values in source.items.items()}
-
-    def training(self) -> list[np.ndarray]:
-        """The training rows of each client."""
-        source = self._source
-        owners = np.zeros(source.n, dtype=np.int64) if source.client is None else np.unique(source.client, return_inverse=True)[1]
-        owners = owners if source.train is None or not source.train.any() else np.where(source.train, owners, -1)
-        return [np.flatnonzero(owners == owner) for owner in np.unique(owners[owners >= 0])]
-
-    def statistics(self, training: Sequence[np.ndarray]) -> TableStatistics:
-        """What owners of these rows say of them, each for its own, and then their sum."""
-        return reduce(add, (self._of({name: cells.take(rows) for name, cells in self._cells.items()}) for rows in training))
-
-    def _of(self, cells: dict[str, Cells]) -> TableStatistics:
-        return TableStatistics.of_cells(cells, self._release_words, self._source.wanted)
-
-    def __call__(self, training: Sequence[np.ndarray]) -> tuple[np.ndarray, Origin]:
-        encoder = TableEncoder.of(self.statistics(training))
-        return encoder.encode(self._cells), encoder.origin
-
-
-def say_unused(statistics: TableStatistics) -> None:
-    """Warn of the columns that no encoder takes."""
-    for name, why in statistics.unused().items():
-        forced = (
-            "; name it among --columns (Columns(only=...)) if it is a measurement" if statistics.by_column[name].singular else ""
-        )
-        warnings.warn(f"column {name!r} {why}: it is not used{forced}", stacklevel=3)
 
 
 def features_for(
@@ -113,9 +82,10 @@ def features_for(
     if head.origin is None:
         raise GramfoldError("this head does not know what makes its features of raw samples; give it features (an .npz file)")
     if head.origin.kind == TABLE:
-        encoder = TableEncoder.reopen(head.origin)
-        source = source_of(data, Columns(only=tuple(encoder.names), labelled=False), COLUMNS)
-        return encoder(source.items), np.arange(source.n), source
+        name = Path(data).name if isinstance(data, str | Path) else type(data).__name__
+        table = raw_table(data)
+        source = Source(name, COLUMNS, table)
+        return encoded(head.origin, table, name), np.arange(source.n), source
     opened = reopen(head.origin, device, backbone)
     source = source_of(data, replace(columns or Columns(), labelled=False), opened.kind)
     found = extract(source, opened, cache, unreadable=unreadable, progress=progress)

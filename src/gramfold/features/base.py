@@ -52,6 +52,10 @@ class FeatureMap(ABC):
         anything."""
         return Implied()
 
+    def one_unit(self, inputs: bool | None) -> bool | None:
+        """Whether its features share a unit, where its inputs do, do not, or nobody knows."""
+        return inputs
+
     def describe(self) -> dict[str, Any]:
         """A small dict from which `from_description` makes an equal map."""
         return {"kind": type(self).__name__.lower(), **asdict(self)}
@@ -84,6 +88,9 @@ class Map(Protocol):
     @property
     def implied(self) -> Implied:
         """What holds for the features of every sample; nothing, where that is not known."""
+
+    def one_unit(self, inputs: bool | None) -> bool | None:
+        """Whether its features share a unit, where its inputs do, do not, or nobody knows."""
 
     @property
     def arrays(self) -> Mapping[str, Array]:
@@ -164,6 +171,9 @@ class DrawnMap:
     def implied_of(self, length: float | None) -> Implied:
         """What holds for its features where the squares of an input's numbers sum to at most `length`."""
         return self._spec.implied(self.inputs, length)
+
+    def one_unit(self, inputs: bool | None) -> bool | None:
+        return self._spec.one_unit(inputs)
 
     def gradients(self, rows: Array, directions: Array) -> Array:
         """The gradient of <features(x_i), direction_i> with respect to x_i, for every float64 row (n x inputs)."""

@@ -56,6 +56,9 @@ class DeepMap:
     def fingerprint(self) -> str:
         return self._fingerprint or fingerprint_of(self.description, self.arrays)
 
+    def one_unit(self, inputs: bool | None) -> bool | None:
+        return self.base.one_unit(inputs)
+
     def __repr__(self) -> str:
         return f"DeepMap({self.inputs} -> {self.dim}, {self.layers} layers)"
 

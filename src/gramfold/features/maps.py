@@ -46,6 +46,9 @@ class Bias(FeatureMap):
     def gradient(self, inputs: int, seed: int, name: str) -> Gradient:
         return lambda rows, directions: arrays.zeros((len(rows), inputs), rows)
 
+    def one_unit(self, inputs: bool | None) -> bool | None:
+        return True
+
     def implied(self, inputs: int, length: float | None) -> Implied:
         return Implied(ones=(0,))
 
@@ -72,6 +75,9 @@ class Normalize(FeatureMap):
             return rows * ((inputs / (squares + (squares == 0))) ** 0.5)[:, None]  # an all-zero sample stays zero
 
         return normalize
+
+    def one_unit(self, inputs: bool | None) -> bool | None:
+        return True
 
     def implied(self, inputs: int, length: float | None) -> Implied:
         return Implied(lengths=((0, inputs, float(inputs)),))
@@ -116,6 +122,9 @@ class Standardize(FeatureMap):
     def function(self, inputs: int, seed: int, name: str) -> Function:
         centre, scale = constant(np.array(self.centre)), constant(np.array(self.scale))
         return lambda rows: standardised(rows, centre(rows), scale(rows), LONG, REACH)
+
+    def one_unit(self, inputs: bool | None) -> bool | None:
+        return True
 
     def implied(self, inputs: int, length: float | None) -> Implied:
         return Implied(lengths=((0, inputs, inputs * REACH**2),))
@@ -199,6 +208,9 @@ class Fourier(FeatureMap):
         frequencies, phases = _frequencies(inputs, self.dim, self.scale, seed, name)
         return frequencies(np.empty(0)), phases(np.empty(0))
 
+    def one_unit(self, inputs: bool | None) -> bool | None:
+        return True
+
     def function(self, inputs: int, seed: int, name: str) -> Function:
         frequencies, phases = _frequencies(inputs, self.dim, self.scale, seed, name)
 
@@ -267,6 +279,9 @@ class Nystroem(FeatureMap):
         """k(landmarks, landmarks)^-1/2."""
         values, vectors = np.linalg.eigh(self._similarity(self.landmarks, self.landmarks))
         return np.asarray((vectors * np.maximum(values, 1e-12 * values.max()) ** -0.5) @ vectors.T)
+
+    def one_unit(self, inputs: bool | None) -> bool | None:
+        return True
 
     def function(self, inputs: int, seed: int, name: str) -> Function:
         landmarks, whiten = constant(self.landmarks), constant(self.whitening())

@@ -106,6 +106,9 @@ class MetricMap:
             implied, at = implied.beside(block.map.implied_of(None), at), at + block.map.dim
         return implied
 
+    def one_unit(self, inputs: bool | None) -> bool | None:
+        return True
+
     def __repr__(self) -> str:
         return f"MetricMap({self.inputs} -> {self.dim})"
 

@@ -43,6 +43,9 @@ class Pairs(FeatureMap):
         frequencies, phases = _frequencies(self, seed, name)
         return frequencies(np.empty(0)), phases(np.empty(0))
 
+    def one_unit(self, inputs: bool | None) -> bool | None:
+        return True
+
     def function(self, inputs: int, seed: int, name: str) -> Function:
         frequencies, phases = _frequencies(self, seed, name)
 

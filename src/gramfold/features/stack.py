@@ -59,6 +59,11 @@ class Chain(_Stack):
 
         return chained
 
+    def one_unit(self, inputs: bool | None) -> bool | None:
+        for part in self.parts:
+            inputs = part.one_unit(inputs)
+        return inputs
+
     def implied(self, inputs: int, length: float | None) -> Implied:
         implied = Implied()
         for part in self.parts:
@@ -91,6 +96,10 @@ class Concat(_Stack):
 
         return along
 
+    def one_unit(self, inputs: bool | None) -> bool | None:
+        parts = {part.one_unit(inputs) for part in self.parts}
+        return False if False in parts else None if None in parts else True
+
     def implied(self, inputs: int, length: float | None) -> Implied:
         implied, at = Implied(), 0
         for part in self.parts:
@@ -101,7 +110,8 @@ class Concat(_Stack):
 def parse(text: str) -> FeatureMap:
     """A map written as terms joined by `+`, over normalised inputs: "bias+linear", "bias+linear+fourier:4096:0.8", "relu:1024".
 
-    Terms: `linear`, `bias`, `fourier:DIM[:SCALE]`, `ACTIVATION:DIM`. A leading `raw+` leaves the inputs as they are.
+    Terms: `linear`, `bias`, `fourier:DIM[:SCALE]`, `ACTIVATION:DIM`, and `columns`, the inputs without being normalised. A
+    leading `raw+` leaves those of all terms as they are.
 
     >>> parse("bias+linear").width(64)
     65
@@ -111,6 +121,9 @@ def parse(text: str) -> FeatureMap:
     parts = [_term(term) for term in (terms[1:] if raw else terms)]
     if not parts:
         raise GramfoldError("feature map 'raw' names no term; write for example 'raw+bias+linear'")
+    if "columns" in terms and not raw:
+        raw, as_they_are = True, ("bias", "columns")
+        parts = [part if term in as_they_are else Chain([Normalize(), part]) for term, part in zip(terms, parts, strict=True)]
     joined = parts[0] if len(parts) == 1 else Concat(parts)
     return joined if raw else Chain([Normalize(), joined])
 
@@ -119,7 +132,7 @@ def _term(term: str) -> FeatureMap:
     name, *arguments = term.split(":")
     try:
         match name, arguments:
-            case "linear", []:
+            case "linear" | "columns", []:
                 return Linear()
             case "bias", []:
                 return Bias()
@@ -132,6 +145,6 @@ def _term(term: str) -> FeatureMap:
     except ValueError:
         pass
     raise GramfoldError(
-        f"cannot read feature map term {term!r}; use linear, bias, fourier:DIM, fourier:DIM:SCALE, or one of "
+        f"cannot read feature map term {term!r}; use linear, columns, bias, fourier:DIM, fourier:DIM:SCALE, or one of "
         f"{', '.join(ACTIVATIONS)} with :DIM"
     )

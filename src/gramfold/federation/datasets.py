@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.federation.npz import read_arrays
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
-from gramfold.origin import Origin
+from gramfold.origin import Origin, known_rows
+from gramfold.wire.npz import read_arrays
 
 KEYS = ("features", "images", "labels", "train", "client", "classes", "origin")
 """What is read of an .npz file; it may hold more."""
@@ -49,7 +49,7 @@ class Dataset:
         return replace(self, inputs=inputs, origin=origin)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", check.samples(self.inputs, self.name))
+        object.__setattr__(self, "inputs", known_rows(check.samples(self.inputs, self.name), self.origin))
         n = self.inputs.shape[0]
         targets = self.targets[..., 0] if self.labels is None else self.targets
         for what, array in (("labels", targets), ("train", self.train), ("client", self.client)):
@@ -59,6 +59,15 @@ class Dataset:
             raise GramfoldError(f"{self.name}: no samples")
         if self.whole and self.labels is not None and len(np.unique(self.targets)) < 2:
             raise GramfoldError(f"{self.name}: only one class in the labels; classification needs at least two")
+
+    def splits(self) -> tuple[Array, ...]:
+        """(X, y), or (X, y, X_test, y_test) where it says which samples are for training; classes by name."""
+        known = self.labels is not None and len(self.targets)
+        y = np.asarray(self.labels)[self.targets] if known else self.targets
+        if self.train is None:
+            return self.inputs, y
+        rows, held_out = np.flatnonzero(self.train), np.flatnonzero(~self.train)
+        return self.inputs[rows], y[rows], self.inputs[held_out], y[held_out]
 
     @property
     def codes(self) -> np.ndarray:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -11,9 +12,11 @@ from gramfold.errors import GramfoldError
 from gramfold.federation.client import Client, Samples, Task
 from gramfold.federation.datasets import Dataset
 from gramfold.federation.partition import DROP, Partition, follow
+from gramfold.federation.raw import arrays_of, shared_origin, table_dataset, tables_of
 from gramfold.numerics import inputs as check
 from gramfold.numerics import seeds
 from gramfold.numerics.arrays import Array, is_torch, to_numpy
+from gramfold.sources import RELEASE_WORDS, Columns
 
 ClientArrays = tuple[Array, Array] | tuple[Array, Array, Array, Array]
 WITH_TEST = "(X, y, X_test, y_test)"
@@ -168,20 +171,44 @@ class Federation:
     @classmethod
     def from_clients(
         cls,
-        clients: Mapping[str, ClientSource] | Sequence[ClientSource],
+        clients: Mapping[str, Any] | Sequence[Any] | str | Path,
         test: float = 0.25,
         seed: int = 0,
         *,
         labels: Sequence[int | str] | None = None,
         regression: bool = False,
+        label_column: str | None = None,
+        client_column: str | None = None,
+        split_column: str | None = None,
+        columns: Sequence[str] | None = None,
+        release_words: int = RELEASE_WORDS,
     ) -> "Federation":
-        """Clients given by name as (X, y), (X, y, X_test, y_test), or a function that loads either; a list of them names them
-        "0", "1", and so on.
+        """Clients given by name, each as a table (the path of a CSV or Parquet file, a frame of pandas, polars or pyarrow, a
+        mapping of columns), as a Dataset, as (X, y), (X, y, X_test, y_test), or as a function that loads such arrays. A list of
+        them names them "0", "1", and so on; files, which may be a list, a pattern such as "north*.csv", or all in a folder, are
+        named as they are called.
 
-        Where only (X, y) is given, `test` is the part held out. `labels` lists the classes; without it every client is
-        loaded once to learn them.
+        Tables are encoded together, by sums of what each client says of its own training rows: see `gf.load_data`, which takes
+        the same `label_column`, `client_column`, `split_column`, `columns` and `release_words`. Columns go by name; what a client
+        lacks is missing there. Where nothing says which samples are for testing, `test` is the part held out. `labels` lists the
+        classes of arrays; without it every client is loaded once to learn them.
+
+        >>> north = {"age": [63, 41, None, 58] * 5, "sex": ["f", "m", "m", "f"] * 5, "num": [2, 0, 0, 1] * 5}
+        >>> south = {"age": [70, 35, 44, 61] * 5, "num": [1, 0, 0, 3] * 5}
+        >>> Federation.from_clients({"north": north, "south": south}, label_column="num > 0")
+        Federation(2 clients, 30 training samples, 4 inputs, 2 classes; partition natural, seed 0)
         """
         _check_fraction(test)
+        named = {"label_column": label_column, "client_column": client_column, "split_column": split_column}
+        tables = tables_of(clients, Columns.of(columns, regression=regression, **named))
+        if tables is not None:
+            if labels is not None:
+                raise GramfoldError("labels= is for clients given as arrays; tables say their classes in label_column=")
+            return cls.from_dataset(table_dataset(tables, release_words), partition="natural", test=test, seed=seed, min_size=1)
+        given = next((name for name, column in {**named, "columns": columns}.items() if column is not None), None)
+        if given is not None:
+            raise GramfoldError(f"{given}= is for clients given as tables, and these are numbers already; leave it out")
+        assert not isinstance(clients, str | Path)
         if not len(clients):
             raise GramfoldError("a federation needs at least one client")
         pairs = list(clients.items() if isinstance(clients, Mapping) else enumerate(clients))
@@ -189,7 +216,9 @@ class Federation:
         twice = [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []
         if twice:
             raise GramfoldError(f"two clients are called {twice[0]!r}")
-        sources = {str(name): source if callable(source) else load_source(str(name), source) for name, source in pairs}
+        arrays = {str(name): arrays_of(str(name), source, regression) for name, source in pairs}
+        origin = shared_origin({name: made_by for name, (_, made_by) in arrays.items()})
+        sources = {name: part if callable(part) else load_source(name, part) for name, (part, _) in arrays.items()}
         X, y = load_source(names[0], sources[names[0]])[:2]
         inputs = int(np.prod(X.shape[1:]))
         if regression:
@@ -200,7 +229,7 @@ class Federation:
             if outputs < 2:
                 raise GramfoldError("only one class in the labels; classification needs at least two")
         shape = tuple(X.shape[1:]) if X.ndim > 2 else ()
-        task = Task(inputs, known, outputs, seed, _samples_of(sources, test), shape)
+        task = Task(inputs, known, outputs, seed, _samples_of(sources, test), shape, origin)
         made = [given_client(name, source, task, test) for name, source in sources.items()]
         description = {
             "data": {"name": "clients", "inputs": inputs, "outputs": outputs},

@@ -15,11 +15,16 @@ from gramfold import features, wire
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.features import Map
 from gramfold.heads.errors import Errors
+from gramfold.heads.explaining import explain
+from gramfold.heads.explanation import Explanation
+from gramfold.heads.novelty import Novelty
+from gramfold.heads.probabilities import floored, softmax
 from gramfold.numerics import arrays
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
-from gramfold.origin import Origin
+from gramfold.origin import TABLE, KnownRows, Origin
 from gramfold.solve.discriminant import Discriminant
+from gramfold.sources import encoded, is_raw_table, places_of
 from gramfold.wire import Packet
 
 if TYPE_CHECKING:
@@ -86,6 +91,10 @@ class Head:
     """How far a regressor was off its samples when they were left out."""
     bounds: np.ndarray | None = None
     """The least and the largest value that a regressor may give (outputs x 2): beyond what it has seen nobody knows."""
+    unforeseen: float = 0.0
+    """The part of every prediction that is spread over all classes: see `probabilities`."""
+    familiar: Novelty | None = None
+    """What training samples look like."""
 
     @property
     def inputs(self) -> int:
@@ -106,7 +115,9 @@ class Head:
     def scores(self, inputs: Array, mapped: Mapped | None = None) -> Array:
         """n x classes scores, before the argmax (for a regressor: the predictions).
 
-        Inputs are rows of numbers, dense or sparse, or images, as the head was made for; a single sample may come as it is.
+        Inputs are rows of numbers, dense or sparse, or images, as the head was made for; a single sample may come as it is. For
+        a head of a table they may be raw: a frame, a mapping of columns, the path of a CSV or Parquet file, a row or a list of
+        rows by column.
         `mapped` is for heads that score the same inputs one after another: given to all, it spares them each other's maps.
         """
         rows = self.rows(inputs)
@@ -118,8 +129,24 @@ class Head:
         return f"the input of {self.method or 'this head'}"
 
     def rows(self, inputs: Array) -> Array:
-        """The samples as this head takes them; raises if their shape is another."""
+        """The samples as this head takes them: raw rows of a table become numbers here, numbers are what they are; raises if
+        their shape is another, or if they are known to come from elsewhere."""
+        if self.origin is None or self.origin.kind != TABLE:
+            self._refuse_raw(inputs)
+        elif is_raw_table(inputs):
+            inputs = encoded(self.origin, inputs, self._whose)
+        if self.origin is not None and isinstance(inputs, KnownRows):
+            self.origin.require(inputs.origin, self._whose)
         return check.fitting(inputs, self.shape, self._whose)
+
+    def _refuse_raw(self, inputs: Any) -> None:
+        if isinstance(inputs, str | PathLike | Mapping):
+            maker = "no encoder of tables" if self.origin is None else f"{self.origin}, and no encoder of tables"
+            raise GramfoldError(f"{self._whose}: this head takes {self._takes}; it knows {maker}")
+
+    @property
+    def _takes(self) -> str:
+        return f"rows of {self.inputs} numbers" if len(self.shape) == 1 else f"images of shape {self.shape}"
 
     def forward(self, inputs: Array, mapped: Mapped | None = None) -> Array:
         """The scores of samples that are known to fit and to be finite."""
@@ -156,8 +183,39 @@ class Head:
         return self.probabilities(arrays.to_numpy(self.scores(inputs)))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """What scores of a probabilistic head say: their softmax at its temperature."""
-        return softmax(scores / self.temperature)
+        """What scores of a probabilistic head say: their softmax at its temperature, no surer than its samples allow."""
+        return floored(softmax(scores / self.temperature), self.unforeseen)
+
+    def novelty(self, inputs: Array) -> np.ndarray:
+        """How unlike all training data each sample is: the part of training samples that were less unusual, from 0 to almost 1.
+
+        By the leverage f'A^-1 f of its features, with A the Gram matrix of the features of all clients' samples where the method
+        sends them its factor (PACE), else of the client's own; the training samples it is compared with are the client's own,
+        each left out. The head of all clients has none to compare with.
+        """
+        if self.familiar is None:
+            raise GramfoldError(f"{self._whose.replace('the input of ', '')} does not know what training samples look like")
+        rows = self.rows(inputs)
+        check.require_finite(rows, self._whose)
+        return self.familiar(self.streams[0].map(rows))
+
+    def explain(self, inputs: Array, of: Any = None, baseline: Array | None = None) -> Explanation:
+        """What every column adds to the prediction for each sample, against an average one: see `explaining`.
+
+        `of`: the class whose log-odds are explained (None: the second of two, else each sample's own), or which of several
+        values. `baseline`: samples whose mean is compared with; None: the mean of all training samples where the head's map knows
+        it, else zeros.
+        """
+        rows = self.rows(inputs)
+        check.require_finite(rows, self._whose)
+        return explain(self, rows, of, None if baseline is None else self.rows(baseline), self.columns)
+
+    @property
+    def columns(self) -> dict[str, list[int]]:
+        """The columns that inputs come from, and the places of their numbers: a table's column may be several."""
+        if self.origin is not None and self.origin.kind == TABLE:
+            return places_of(self.origin)
+        return {f"input {place}": [place] for place in range(self.inputs)}
 
     def predict_interval(self, inputs: Array, coverage: float = 0.9) -> np.ndarray:
         """An interval for the value of each sample (n x 2; n x outputs x 2 where there are several): so large a part of new
@@ -205,13 +263,14 @@ class Head:
             parts["offset"] = self.offset
         if self.bounds is not None:
             parts["bounds"] = self.bounds
-        if self.errors is not None:
-            parts |= {f"errors.{key}": value for key, value in vars(self.errors).items()}
+        for name, kept in (("errors", self.errors), ("familiar", self.familiar)):
+            if kept is not None:
+                parts |= {f"{name}.{key}": value for key, value in vars(kept).items()}
         meta = {
             "head": self.kind, "streams": streams, "refinement": len(self.refinement), "evidence": evidence,
             "labels": None if self.labels is None else list(self.labels),
             "probabilistic": self.probabilistic, "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
-            "temperature": self.temperature, **self._origin_meta(),
+            "temperature": self.temperature, "unforeseen": self.unforeseen, **self._origin_meta(),
         }  # fmt: skip
         return Packet(parts, meta)
 
@@ -247,7 +306,8 @@ class Head:
             streams[:first], labels, evidence, streams[first:], packet.arrays.get("offset"), meta["probabilistic"],
             meta["method"], meta["chosen"], float(meta.get("temperature", 1.0)), origin_of(meta),
             Errors(packet["errors.left_out"], packet["errors.spread"]) if "errors.spread" in packet.arrays else None,
-            packet.arrays.get("bounds"),
+            packet.arrays.get("bounds"), float(meta.get("unforeseen", 0.0)),
+            Novelty(packet["familiar.root"], packet["familiar.usual"]) if "familiar.root" in packet.arrays else None,
         )  # fmt: skip
 
     def _origin_meta(self) -> dict[str, Any]:
@@ -261,6 +321,7 @@ class Head:
         self._check_words()
         if not 0 < self.temperature < math.inf:
             raise GramfoldError(f"a head's temperature must be positive, got {self.temperature}")
+        self._check_floor()
         outputs = len(self.labels) if self.labels is not None else self.streams[0].weights.shape[1]
         for stream in (*self.streams, *self.refinement):
             if stream.weights.shape != (stream.map.dim, outputs) or stream.map.inputs != self.inputs:
@@ -272,6 +333,8 @@ class Head:
             raise GramfoldError(f"a head for {outputs} classes cannot have this offset")
         if self.errors is not None:
             self.errors.check(outputs)
+        if self.familiar is not None:
+            self.familiar.check(self.streams[0].map.dim)
         if self.bounds is not None and not (self.bounds.shape == (outputs, 2) and (self.bounds[:, 0] <= self.bounds[:, 1]).all()):
             raise GramfoldError(f"a head for {outputs} values cannot have these bounds")
         if self.evidence is not None:
@@ -283,6 +346,10 @@ class Head:
             weights = self.evidence.cosine, self.evidence.gaussian, self.evidence.bend
             if not all(np.isfinite(part).all() for part in (*fields.values(), *weights)):
                 raise GramfoldError("a head's discriminant must be finite; found NaN or infinity")
+
+    def _check_floor(self) -> None:
+        if not 0 <= self.unforeseen < 1:
+            raise GramfoldError(f"a head cannot spread {self.unforeseen} of its predictions over all classes")
 
     def _check_words(self) -> None:
         """Raise unless the labels, the method and what it chose are of their types."""
@@ -369,8 +436,3 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{value!r} is no number")
     return float(value)
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    shifted = np.exp(logits - logits.max(1, keepdims=True))
-    return np.asarray(shifted / shifted.sum(1, keepdims=True))

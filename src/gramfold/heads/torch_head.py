@@ -63,7 +63,8 @@ class TorchHead(Head):
         meta = {
             "head": self.kind, "network": {**self.network, "pretrained": None},
             "labels": None if self.labels is None else list(self.labels),
-            "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))), **self._origin_meta(),
+            "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
+            "unforeseen": self.unforeseen, **self._origin_meta(),
         }  # fmt: skip
         return Packet(parts, meta)
 
@@ -73,7 +74,7 @@ class TorchHead(Head):
         labels = None if meta["labels"] is None else tuple(list_of(meta["labels"]))
         return cls(
             labels=labels, method=meta["method"], chosen=meta["chosen"], origin=origin_of(meta), network=meta["network"],
-            state=packet.arrays,
+            state=packet.arrays, unforeseen=float(meta.get("unforeseen", 0.0)),
         )  # fmt: skip
 
     @classmethod
@@ -82,6 +83,7 @@ class TorchHead(Head):
         try:
             head = cls.assemble(packet)
             head._check_words()
+            head._check_floor()
             described = dict(head.network)
             if described.get("pretrained"):
                 raise GramfoldError("a head's file must hold all of its weights, and this one names another file")

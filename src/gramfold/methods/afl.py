@@ -1,7 +1,7 @@
 """AFL, analytic federated learning (He et al., CVPR 2025, arXiv 2405.16240).
 
     client   G_k = F_k'F_k, B_k = F_k'Y_k
-    server   S = sum G_k, M = sum B_k, W = (S + beta I)^-1 M
+    server   S = sum G_k, M = sum B_k, W = (S + beta P)^-1 M          P = I in the paper; zero for an intercept: see solve/units
     client   uses W; for probabilities softmax(F W / T), with T from the moments of left-out scores
 
 The paper's recursion over clients equals this sum, with more rounding and many more inversions.
@@ -10,12 +10,16 @@ The paper's recursion over clients equals this sum, with more rounding and many 
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic, Begin, Shared
+from gramfold.methods.parts.selection import left_out_r2
+from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import shared_temperature, solve_pooled
+from gramfold.methods.spaces import counting, left_out_by_mean, root_weights
 from gramfold.moments import Moments
-from gramfold.solve.leave_one_out import mean_leverage
+from gramfold.numerics.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -34,9 +38,22 @@ class AFL(Analytic):
         self.check_penalties("beta")
 
     def solve(self, total: Moments, broadcast: Begin) -> Shared:
-        beta, factor = solve_pooled(total, self.beta)
-        weights, leverage = factor.solve(total.cross), mean_leverage(factor, beta, total.weight)
-        return Shared(broadcast.space, weights, {"beta": beta}, leverage, shared_temperature(total, weights, beta, leverage))
+        pooled = PooledRidge.of(total, self.beta, broadcast.space.units())
+        return Shared(broadcast.space, pooled.weights, {"beta": pooled.beta}, pooled.leverage, pooled.temperature)
 
     def personalize(self, client: ClientData, broadcast: Shared) -> Head:
-        return broadcast.space.head(broadcast.weights, self.name, temperature=broadcast.temperature)
+        space, found = broadcast.space, {}
+        if not space.classification:
+            targets, scores, weights = left_out(client, broadcast)
+            found = left_out_r2(targets, scores, weights)
+        return space.head(broadcast.weights, self.name, found, broadcast.temperature)
+
+
+def left_out(client: ClientData, broadcast: Shared) -> tuple[Array, Array, np.ndarray | None]:
+    """A client's targets, the shared head's scores with each sample left out, and the samples' weights."""
+    space, train = broadcast.space, counting(client)
+    rows = space.map(train.inputs)
+    targets, roots = space.targets(train, rows), root_weights(train, rows)
+    leverage = broadcast.leverage if client.contributed else 0.0
+    scores = left_out_by_mean(targets, rows @ broadcast.weights, leverage, 1.0 if roots is None else roots**2)
+    return targets, scores, train.weights

@@ -12,7 +12,7 @@ from gramfold.methods.parts import learning, learning_steps
 from gramfold.methods.parts.learning import Learning, Plan
 from gramfold.methods.parts.own_part import Common
 from gramfold.methods.protocol import ClientData, Method
-from gramfold.methods.spaces import MapLike, Space, draw_map
+from gramfold.methods.spaces import MapLike, Space, draw_map, plain_term
 from gramfold.moments import Implied, Moments
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
@@ -44,7 +44,8 @@ class Analytic(Method):
 
     weighted: ClassVar[bool] = True
 
-    features: MapLike = "bias+linear"
+    features: MapLike | None = None
+    """None: a linear one, of rows of one length where a backbone made them, else of columns as they are."""
 
     def __post_init__(self) -> None:
         _ = self._plan
@@ -52,6 +53,11 @@ class Analytic(Method):
     @property
     def _plan(self) -> Plan | None:
         return Plan.of(self.features)
+
+    def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> Method:
+        if self.features is not None:
+            return self
+        return replace(self, features=f"bias+{plain_term(task, bounded)}")
 
     @property
     def rounds(self) -> int:
@@ -81,6 +87,8 @@ class Analytic(Method):
         return not isinstance(broadcast, Learning)
 
     def begin(self, task: Task) -> Any:
+        if self.features is None:
+            return self.settled(task).begin(task)
         if self._plan is None:
             return self.start(Space.of(draw_map(self.features, task), task), task)
         return learning.begin(self._plan, task, self._started(task), self.takes_own_parts)

@@ -1,7 +1,7 @@
 """APFL, the dual-stream one (Fan et al., arXiv 2508.10732; not the adaptive PFL of 2020).
 
 both     Phi = phi(Z), Psi = psi(Z)                         fixed maps shared by seed
-server   P = (sum Phi'Phi + beta I)^-1 sum Phi'Y            primary stream: all clients
+server   P = (sum Phi'Phi + beta I)^-1 sum Phi'Y            primary stream: all clients; both ridges in units of solve/units
 client   R_k = (Psi_k'Psi_k + gamma I)^-1 Psi_k'(Y_k - Phi_k P)     refinement stream: each alone, in the dual where n_k < d2
 head     phi(x) P + lam psi(x) R_k
 """
@@ -18,6 +18,7 @@ from gramfold.methods.parts.learning import comparable_as
 from gramfold.methods.parts.own_part import Common
 from gramfold.methods.parts.refinement import left_out_blends
 from gramfold.methods.parts.selection import choose_candidate
+from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import (
     MapLike,
@@ -26,15 +27,11 @@ from gramfold.methods.spaces import (
     draw_map,
     left_out_by_mean,
     root_weights,
-    scaled,
-    shared_temperature,
-    solve_pooled,
     with_temperature,
 )
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
-from gramfold.solve.dual import ridge_from_rows, ridge_with_left_out
-from gramfold.solve.leave_one_out import Kernel, mean_leverage
+from gramfold.solve.own import OwnRidge
 from gramfold.solve.temperature import fit_temperature
 from gramfold.wire.record import Record
 
@@ -90,10 +87,9 @@ class APFL(Analytic):
         return Streams(replace(start.space, map=map), psi)
 
     def solve(self, total: Moments, broadcast: Streams) -> Primary:
-        beta, factor = solve_pooled(total, self.beta)
-        weights, leverage = factor.solve(total.cross), mean_leverage(factor, beta, total.weight)
-        temperature = shared_temperature(total, weights, beta, leverage)
-        return Primary(broadcast.space, broadcast.refinement, weights, leverage, {"beta": beta}, temperature)
+        space, pooled = broadcast.space, PooledRidge.of(total, self.beta, broadcast.space.units())
+        chosen = {"beta": pooled.beta}
+        return Primary(space, broadcast.refinement, pooled.weights, pooled.leverage, chosen, pooled.temperature)
 
     def personalize(self, client: ClientData, broadcast: Primary) -> Head:
         space, primary, phi, psi = broadcast.space, broadcast.weights, broadcast.space.map, broadcast.refinement
@@ -102,19 +98,19 @@ class APFL(Analytic):
         base = rows @ primary
         targets, roots = space.targets(train, rows), root_weights(train, rows)
         one_map = psi.fingerprint == phi.fingerprint
-        rows = scaled(rows if one_map else psi(train.inputs), roots)
+        own = OwnRidge(rows if one_map else psi(train.inputs), roots, space.units(psi))
         gamma, lam, chosen = self.gamma, self.lam, dict(broadcast.chosen)
         # exact leave-one-out for the refinement, approximate (by mean leverage) for the base
         leverage = broadcast.leverage if client.contributed else 0.0
         base_left_out = left_out_by_mean(targets, base, leverage, 1.0 if roots is None else roots**2)
         if gamma is None or lam is None:
-            candidates = left_out_blends(Kernel.of(rows, roots), targets - base, base_left_out, gamma, lam)
+            candidates = left_out_blends(own, targets - base, base_left_out, gamma, lam)
             found, scores = choose_candidate(candidates, targets, space.classification, train.weights)
             chosen |= found
             gamma, lam = found["gamma"], found["lam"]
-            personal = ridge_from_rows(rows, scaled(targets - base, roots), gamma)
+            personal = own.solve(targets - base, gamma)
         else:
-            personal, fit = ridge_with_left_out(rows, scaled(targets - base, roots), gamma, roots)
+            personal, fit = own.solve_with_left_out(targets - base, gamma)
             scores = base_left_out + lam * fit
         temperature = fit_temperature(scores, train.targets, counts=train.weights) if space.classification else None
         if one_map:

@@ -25,8 +25,9 @@ from gramfold.features import ACTIVATIONS, DeepMap, Map
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved, without_estimates
+from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData, Method
-from gramfold.methods.spaces import MapLike, Space, counting, draw_map, solve_pooled
+from gramfold.methods.spaces import MapLike, Space, counting, draw_map, plain_term
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
@@ -99,7 +100,7 @@ class DeepAFL(Method):
         return self._head.keeps_uploads
 
     def begin(self, task: Task) -> Deep:
-        base = draw_map(self.features or f"bias+linear+gelu:{_default_width(task.samples)}", task)
+        base = draw_map(self.features or f"bias+{plain_term(task)}+gelu:{_default_width(task.samples)}", task)
         deep = DeepMap.over(base, self.activation)
         return Deep(Space.of(deep, task), draw_map(self.refinement, task, "refinement"), task.seed)
 
@@ -131,9 +132,9 @@ class DeepAFL(Method):
             grown = deep.with_inner(_step(total, deep.next_outer, self.shrinkage))
             return replace(broadcast, space=replace(space, map=grown))
         if deep.layers == self.depth:
-            return replace(broadcast, pooled=self._head.pool(total, broadcast.seed))
-        _, factor = solve_pooled(total, self.beta)
-        return replace(broadcast, space=replace(space, map=deep.with_outer(factor.solve(total.cross))))
+            return replace(broadcast, pooled=self._head.pool(total, broadcast.seed, space.units()))
+        ridge = PooledRidge.of(total, self.beta, space.units())
+        return replace(broadcast, space=replace(space, map=deep.with_outer(ridge.weights)))
 
     def reply(self, upload: Moments | None, broadcast: Deep) -> Deep:
         return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))

@@ -19,8 +19,9 @@ from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
+from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData, Method
-from gramfold.methods.spaces import Space, solve_pooled
+from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
@@ -75,8 +76,8 @@ class FedACnnL(Method):
         if not network_of(broadcast.space).complete:
             space, _ = with_next_layer(broadcast.space, total, broadcast.seed, self.beta)
             return replace(broadcast, space=space)
-        beta, factor = solve_pooled(total, self.beta)
-        return replace(broadcast, weights=factor.solve(total.cross), chosen={"beta": beta})
+        pooled = PooledRidge.of(total, self.beta)
+        return replace(broadcast, weights=pooled.weights, chosen={"beta": pooled.beta})
 
     def personalize(self, client: ClientData, broadcast: Network) -> Head:
         return self.global_head(broadcast)

@@ -1,7 +1,7 @@
 """FedHiP (Tang et al., arXiv 2508.04470): the shared head, pulled towards the client's own data.
 
     client   G_k, B_k                                       as in AFL
-    server   S = sum G_k, M = sum B_k, A = S + gamma I = L L', W = A^-1 M; sends L and W
+    server   S = sum G_k, M = sum B_k, A = S + gamma P = L L', W = A^-1 M; sends L and W       P = I in the paper: see solve/units
     client   P_k = (A + alpha G_k)^-1 (M + alpha B_k)       an n_k x n_k system where n_k < m
 
 alpha = 0 is AFL, alpha -> infinity is local least squares. With `at="server"` the server solves P_k from the client's
@@ -17,11 +17,11 @@ from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic, Begin
 from gramfold.methods.parts.blend import Blend
 from gramfold.methods.parts.selection import choose_candidate
+from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import Space, counting, left_out_by_mean, root_weights, scaled, shared_temperature, solve_pooled
+from gramfold.methods.spaces import Space, counting, left_out_by_mean, root_weights, scaled
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
-from gramfold.solve.leave_one_out import mean_leverage
 from gramfold.solve.ridge import Factor
 from gramfold.solve.temperature import fit_temperature
 from gramfold.solve.update import update_solution
@@ -74,10 +74,8 @@ class FedHiP(Analytic):
         return self.at == "server"
 
     def solve(self, total: Moments, broadcast: Begin) -> Pooled:
-        gamma, factor = solve_pooled(total, self.gamma)
-        weights = factor.solve(total.cross)
-        temperature = shared_temperature(total, weights, gamma, mean_leverage(factor, gamma, total.weight))
-        return Pooled(broadcast.space, weights, factor, {"gamma": gamma}, temperature)
+        pooled = PooledRidge.of(total, self.gamma, broadcast.space.units())
+        return Pooled(broadcast.space, pooled.weights, pooled.factor, {"gamma": pooled.beta}, pooled.temperature)
 
     def reply(self, upload: Moments | None, broadcast: Pooled) -> Record:
         if self.at == "client" or upload is None:

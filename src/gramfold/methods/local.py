@@ -1,9 +1,9 @@
 """Each client alone: a tuned ridge on its own data. The baseline that federation has to beat.
 
-client   W_k = (G_k + beta I)^-1 B_k, beta by leave-one-out
+client   W_k = (G_k + beta P)^-1 B_k, beta by leave-one-out; P as in solve/units
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,11 +12,10 @@ from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic, Begin
 from gramfold.methods.parts.selection import Candidate, choose_candidate, penalty_grid
 from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import counting, root_weights, scaled
+from gramfold.methods.spaces import counting, root_weights
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.magnitude import require_products
-from gramfold.solve.dual import ridge_from_rows, ridge_with_left_out
-from gramfold.solve.leave_one_out import Kernel
+from gramfold.solve.own import OwnRidge
 from gramfold.solve.temperature import fit_temperature
 
 
@@ -50,19 +49,13 @@ class Local(Analytic):
         rows = space.map(train.inputs)
         targets, roots = space.targets(train, rows), root_weights(train, rows)
         require_products(features=rows, targets=targets)
-        rows = scaled(rows, roots)
-        if self.beta is None:
-            found, scores = choose_candidate(
-                _left_out(Kernel.of(rows, roots), targets), targets, space.classification, train.weights
-            )
-            weights = ridge_from_rows(rows, scaled(targets, roots), found["beta"])
-        else:
-            found = {}
-            weights, scores = ridge_with_left_out(rows, scaled(targets, roots), self.beta, roots)
+        ridges = {bool(units.shared): OwnRidge(rows, roots, units) for units in space.units().tried(self.beta)}
+        found, scores = choose_candidate(self._left_out(ridges, targets), targets, space.classification, train.weights)
+        weights = ridges[bool(found["one_unit"])].solve(targets, found["beta"])
         temperature = fit_temperature(scores, train.targets, counts=train.weights) if space.classification else None
-        return space.head(weights, self.name, found, temperature)
+        return space.head(weights, self.name, found if self.beta is None else {}, temperature)
 
-
-def _left_out(kernel: Kernel, targets: Array) -> Iterator[Candidate]:
-    for penalty in map(float, penalty_grid(kernel)):
-        yield {"beta": penalty}, targets - kernel.left_out_residuals(targets, penalty)
+    def _left_out(self, ridges: Mapping[bool, OwnRidge], targets: Array) -> Iterator[Candidate]:
+        for one_unit, ridge in ridges.items():
+            for penalty in map(float, penalty_grid(ridge.kernel) if self.beta is None else [self.beta]):
+                yield {"beta": penalty, "one_unit": one_unit}, ridge.left_out(targets, penalty)

@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from gramfold.heads import Head
-from gramfold.methods.afl import AFL
+from gramfold.methods.afl import AFL, left_out
 from gramfold.methods.analytic import Shared
 from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import counting, left_out_by_mean, root_weights
+from gramfold.methods.spaces import counting
 from gramfold.numerics.arrays import to_numpy
 from gramfold.solve.temperature import fit_temperature
 
@@ -32,8 +32,5 @@ class LocalClasses(AFL):
             return head
         train = counting(client)
         offset = np.where(np.isin(np.arange(len(space.labels)), to_numpy(train.targets)), 0.0, -np.inf)
-        rows = space.map(train.inputs)
-        targets, roots = space.targets(train, rows), root_weights(train, rows)
-        leverage = broadcast.leverage if client.contributed else 0.0
-        scores = left_out_by_mean(targets, rows @ broadcast.weights, leverage, 1.0 if roots is None else roots**2)
+        _, scores, _ = left_out(client, broadcast)
         return replace(head, offset=offset, temperature=fit_temperature(scores, train.targets, offset, counts=train.weights))

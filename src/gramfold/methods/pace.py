@@ -24,6 +24,7 @@ from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic
 from gramfold.methods.parts import learning, traffic
+from gramfold.methods.parts.influence import root_of
 from gramfold.methods.parts.learning import Plan, comparable_as, unseen
 from gramfold.methods.parts.own_part import Common
 from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved
@@ -32,6 +33,7 @@ from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
 from gramfold.moments import Moments
 from gramfold.moments.rounding import PRECISIONS
+from gramfold.numerics.arrays import Array
 from gramfold.wire.record import Record
 
 
@@ -78,7 +80,7 @@ class PACE(Analytic):
     paper: ClassVar[str] = "gramfold"
     probabilistic: ClassVar[bool] = True
 
-    features: MapLike | None = None  # type: ignore[assignment]
+    features: MapLike | None = None
     refinement: MapLike = "relu:1024"
     beta: float | None = None
     weights: tuple[float, float, float] | None = None
@@ -112,7 +114,7 @@ class PACE(Analytic):
     def _most_bytes(self) -> int | None:
         return None if self.budget is None else traffic.bytes_of(self.budget)
 
-    def settled(self, task: Task, once: bool = False) -> "PACE":
+    def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> "PACE":
         """With the features and the regime that follow from the task."""
         regime = "sketch" if self.regime is None and self.budget is not None else self.regime
         spec, precision = self.features, self.precision
@@ -120,16 +122,14 @@ class PACE(Analytic):
             learn = False if once and self.learn is None else self.learn
             if once and precision is None:
                 precision = "float64"
-            spec, precision = traffic.default_features(task, learn, self._most_bytes, self.memory, regime, precision)
+            most = self._most_bytes
+            spec, precision = traffic.default_features(task, learn, most, self.memory, regime, precision, bounded, masked)
         regime = regime or traffic.default_regime(_width(spec, task))
         return replace(self, features=spec, learn=None, budget=None, regime=regime, precision=precision)
 
     @property
     def keeps_uploads(self) -> bool:
         return self._head.keeps_uploads
-
-    def begin(self, task: Task) -> Any:
-        return super().begin(task) if self.features is not None else self.settled(task).begin(task)
 
     def start(self, space: Space, task: Task) -> Streams:
         return Streams(space, draw_map(self.refinement, task, "refinement"), task.seed)
@@ -172,7 +172,9 @@ class PACE(Analytic):
 
     def solve(self, total: Moments, broadcast: Streams) -> Streams:
         head = replace(self._head, own_parts=broadcast.common is not None)
-        return replace(broadcast, pooled=head.pool(total, broadcast.seed, learning.caution(broadcast.space.map)))
+        return replace(
+            broadcast, pooled=head.pool(total, broadcast.seed, broadcast.space.units(), learning.caution(broadcast.space.map))
+        )
 
     def reply(self, upload: Moments | None, broadcast: Streams) -> Streams:
         return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))
@@ -190,6 +192,9 @@ class PACE(Analytic):
             head = self._head.personalize(less, space, broadcast.refinement, pooled, rows, judges)
             head = broadcast.common.put_back(head, own)
         return head if space.classification else bounded(head, train.targets)
+
+    def root(self, broadcast: Streams, along: Array) -> Array | None:
+        return root_of(solved(broadcast.pooled).leverage, along)
 
     def global_head(self, broadcast: Streams) -> Head:
         return self._head.shared(broadcast.space, solved(broadcast.pooled))

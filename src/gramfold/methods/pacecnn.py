@@ -81,7 +81,7 @@ class PaceCNN(Method):
 
     def aggregate(self, total: Moments, broadcast: Network) -> Network:
         if network_of(broadcast.space).complete:
-            return replace(broadcast, pooled=self._head.pool(total, broadcast.seed))
+            return replace(broadcast, pooled=self._head.pool(total, broadcast.seed, broadcast.space.units()))
         space, _ = with_next_layer(broadcast.space, total, broadcast.seed, penalty=None)
         return replace(broadcast, space=space)
 

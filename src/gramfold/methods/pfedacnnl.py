@@ -20,13 +20,14 @@ from gramfold.heads import Head
 from gramfold.methods.clustering import check_sums, class_sums, describe, group, nearest
 from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
 from gramfold.methods.parts.selection import Candidate, choose, penalty_grid
+from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData, Method
-from gramfold.methods.spaces import Space, solve_pooled
+from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve.dual import ridge_from_rows
-from gramfold.solve.leave_one_out import Kernel, mean_leverage
+from gramfold.solve.leave_one_out import Kernel
 from gramfold.solve.ridge import factorise
 from gramfold.uploads import GroupedMoments, PerClient
 from gramfold.wire import Packet
@@ -139,9 +140,8 @@ class PFedACnnL(Method):
         for g, so_far in enumerate(broadcast.groups):
             moments = total.groups[g] if g in total.groups else total.total()  # no client of this group answered
             if network_of(so_far.space).complete:
-                beta, factor = solve_pooled(moments, self.beta)
-                leverage = mean_leverage(factor, beta, moments.n)
-                solved.append(replace(so_far, weights=factor.solve(moments.cross), leverage=leverage))
+                pooled = PooledRidge.of(moments, self.beta)
+                solved.append(replace(so_far, weights=pooled.weights, leverage=pooled.leverage))
             else:
                 space, layer = with_next_layer(so_far.space, moments, broadcast.seed, self.beta)
                 solved.append(replace(so_far, space=space, scales=[*so_far.scales, layer.scales]))

@@ -96,9 +96,10 @@ class Method(ABC):
         """The clients that take part in a round."""
         return names
 
-    def settled(self, task: Task, once: bool = False) -> "Method":
-        """The same method with what follows from the task alone decided. Engines call this before anything else. `once`: if it
-        has the choice, it takes one round, as noise and sums that are kept need it."""
+    def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> "Method":
+        """The same method with what follows from the task alone decided. Engines call this before anything else. If it has the
+        choice it takes, `once`, one round, as sums that are kept and noise need it; features of a `bounded` length, as noise
+        does; and where sums are `masked` so few features that a sum of all samples says little of each."""
         return self
 
     @abstractmethod
@@ -138,6 +139,11 @@ class Method(ABC):
 
     def global_head(self, broadcast: Any) -> Head | None:
         """The model that all clients share, if there is one and the broadcast holds it."""
+        return None
+
+    def root(self, broadcast: Any, along: Array) -> Array | None:
+        """T'^-1 along the columns of `along`, T T' being the pooled system behind the broadcast; None where it does not hold
+        that."""
         return None
 
     def chosen(self, broadcast: Any) -> Mapping[str, Any]:

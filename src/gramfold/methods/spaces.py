@@ -15,9 +15,8 @@ from gramfold.methods.protocol import ClientData
 from gramfold.moments import Labels, Moments, check_consistent, check_implied, require_same_space
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.solve.gcv import choose_penalty
-from gramfold.solve.ridge import Factor, factorise
-from gramfold.solve.temperature import temperature_of_moments
+from gramfold.origin import BACKBONE
+from gramfold.solve.units import Units
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
@@ -30,6 +29,17 @@ def draw_map(spec: MapLike, task: Task, stream: str = "features") -> DrawnMap:
     return features.draw(parsed, task.inputs, task.seed, stream)
 
 
+def plain_term(task: Task, bounded: bool = False) -> str:
+    """The linear features of a map that nobody named: of rows of one length where a backbone made them, or a bound is asked for;
+    else the columns as they are, in units that follow from the origin or are tried."""
+    return "linear" if bounded or one_unit(task) else "columns"
+
+
+def one_unit(task: Task) -> bool | None:
+    """Whether a task's inputs share a unit: those of a backbone do, a table's columns do not; None: nobody says."""
+    return None if task.origin is None else task.origin.kind == BACKBONE
+
+
 @dataclass(frozen=True)
 class Space(Record, kind="space"):
     """What all clients agree on: the features, and the classes (None: regression)."""
@@ -38,10 +48,18 @@ class Space(Record, kind="space"):
     labels: Labels | None
     outputs: int | None = None
     """Classes, or continuous targets; None: not known."""
+    one_unit: bool | None = None
+    """Whether the inputs share a unit; None: nobody says."""
 
     @classmethod
     def of(cls, map: Map, task: Task) -> "Space":
-        return cls(map, task.labels, task.outputs)
+        return cls(map, task.labels, task.outputs, one_unit(task))
+
+    def units(self, map: Map | None = None) -> Units:
+        """In which a ridge on the features, or on those of another map of the inputs, penalises them."""
+        map = self.map if map is None else map
+        ones = map.implied.ones
+        return Units(ones[0] if ones else None, map.one_unit(self.one_unit))
 
     @property
     def classification(self) -> bool:
@@ -129,17 +147,3 @@ def left_out_by_mean(targets: Array, scores: Array, leverage: float, weights: Ar
     sample's leverage against the others alone, which is proportional to its weight.
     """
     return targets - (targets - scores) * (1.0 + leverage / max(1.0 - leverage, 1e-3) * weights)
-
-
-def shared_temperature(total: Moments, weights: Array, penalty: float, leverage: float) -> float | None:
-    """The temperature of a pooled ridge, from its moments; None for regression."""
-    if total.labels is None:
-        return None
-    return temperature_of_moments(weights, total.cross, penalty, total.counts, leverage)
-
-
-def solve_pooled(total: Moments, penalty: float | None, caution: float = 1.0) -> tuple[float, Factor]:
-    """The penalty (by GCV, with that caution, where None) and the factorised system gram + penalty I of folded moments."""
-    if penalty is None:
-        penalty = choose_penalty(total.lower_gram, total.cross, float(total.squares.sum()), total.weight, caution)
-    return penalty, factorise(total.lower_gram, penalty)

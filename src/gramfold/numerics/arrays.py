@@ -267,8 +267,9 @@ def add_to_diagonal(matrix: Array, value: Array | float) -> None:
     diagonal += value
 
 
-def cholesky(matrix: Array, shift: float = 0.0) -> Array | None:
-    """The lower factor L (zero above) of matrix + shift I, reading only the lower triangle; None if not positive definite."""
+def cholesky(matrix: Array, shift: Array | float = 0.0) -> Array | None:
+    """The lower factor L (zero above) of a matrix with a shift added to its diagonal, reading only the lower triangle; None if
+    not positive definite."""
     if is_torch(matrix):
         import torch
 

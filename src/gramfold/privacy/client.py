@@ -1,4 +1,4 @@
-"""A client in a secure sum: four steps, each taken once."""
+"""A client in a secure sum: five steps, each taken once."""
 
 import hashlib
 import secrets
@@ -9,11 +9,23 @@ from typing import Any
 
 from gramfold.errors import GramfoldError
 from gramfold.privacy import graph, masks, ring, shamir
-from gramfold.privacy.protocol import MINIMUM, Inbox, Keys, Masked, Revealed, Roster, Shares, Survivors, unhex
+from gramfold.privacy.protocol import (
+    MINIMUM,
+    Confirmations,
+    Confirmed,
+    Inbox,
+    Keys,
+    Masked,
+    Revealed,
+    Roster,
+    Shares,
+    Survivors,
+    unhex,
+)
 from gramfold.privacy.ring import Words
 from gramfold.wire.record import Record
 
-STEPS = ("share", "mask", "unmask", "done")
+STEPS = ("share", "mask", "confirm", "unmask", "done")
 
 
 @dataclass
@@ -31,14 +43,22 @@ class Client(Record, kind="secure/client"):
     roster: Roster | None = None
     held: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The shares that it holds, by whose they are: of the seed, and of the mask key."""
+    asked: str = ""
+    """The digest of what it answered with its masked vector."""
+    least: int = 0
+    """Samples without which it does not unmask."""
+    survivors: Survivors | None = None
+    """The one list that it has signed."""
 
     @classmethod
-    def begin(cls, name: str, session: str, identity: bytes, random: shamir.Random = secrets.token_bytes) -> "Client":
+    def begin(
+        cls, name: str, session: str, identity: bytes, samples: int = 0, random: shamir.Random = secrets.token_bytes
+    ) -> "Client":
         """A client with fresh keys for one sum, signed with its identity's private key."""
         cipher, mask, seed = random(32), random(32), random(32)
         keys = Keys(
             name, masks.public_key(cipher).hex(), masks.public_key(mask).hex(), hashlib.sha256(seed).hexdigest(),
-            masks.identity_of(identity).hex(),
+            masks.identity_of(identity).hex(), samples,
         )  # fmt: skip
         signed = Keys(**{**vars(keys), "signature": masks.sign(identity, keys.text(session)).hex()})
         return cls(name, session, signed, cipher.hex(), mask.hex(), seed.hex())
@@ -67,9 +87,12 @@ class Client(Record, kind="secure/client"):
             sealed[holder] = masks.encrypt(key, b"".join(parts), about, random).hex()
         return Shares(self.name, sealed)
 
-    def mask(self, inbox: Inbox, vector: Words) -> Masked:
-        """Its vector, masked by its own mask and by those with all neighbours whose shares came."""
+    def mask(self, inbox: Inbox, vector: Words, asked: str, least: int = 0) -> Masked:
+        """Its vector, masked by its own mask and by those with all neighbours whose shares came. `asked`: the digest of what it
+        answers; with a neighbour who was asked something else its masks do not cancel. `least`: how many samples must be in the
+        sum."""
         self._take("mask")
+        self.asked, self.least = asked, least
         roster = self._roster
         if not inbox.sealed.keys() <= set(roster.graph[self.name]):
             raise GramfoldError("shares came from clients that are not this one's neighbours")
@@ -86,20 +109,40 @@ class Client(Record, kind="secure/client"):
         masks.apply(ring.add, total, bytes.fromhex(self.seed))
         for other in inbox.sealed:
             change = ring.add if self.name < other else ring.subtract
-            masks.apply(change, total, roster.pair_key(self.name, bytes.fromhex(self.mask_private), other))
+            masks.apply(change, total, roster.pair_key(self.name, bytes.fromhex(self.mask_private), other, asked))
         return Masked(self.name, total)
 
-    def unmask(self, survivors: Survivors) -> Revealed:
-        """One share for each client that it holds shares of: of the seed where the client survived, else of the mask key."""
-        self._take("unmask")
+    def confirm(self, survivors: Survivors, identity: bytes) -> Confirmed:
+        """Its signature of what it was asked, and of this list of survivors: of one list, and no other after it."""
+        self._take("confirm")
         roster, names = self._roster, set(survivors.names)
         if not names <= roster.by_name.keys() or self.name not in names or len(names) < MINIMUM:
             raise GramfoldError(f"a sum of {len(names)} clients is not unmasked: it takes {MINIMUM}, this one among them")
-        fewest = graph.needed(len(roster.clients), roster.threshold)
-        if len(names) < fewest or len(names & set(roster.holders(self.name))) < roster.needed(self.name):
+        if len(names) < roster.fewest or len(names & set(roster.holders(self.name))) < roster.needed(self.name):
             raise GramfoldError("too few clients are left to unmask the sum")
         if not graph.connected(roster.graph, names):
             raise GramfoldError("the clients that are left are not one group: the sum would fall into parts")
+        samples = sum(roster.by_name[name].samples for name in names)
+        if samples < self.least:
+            raise GramfoldError(f"the clients that are left have {samples} of at least {self.least} samples")
+        self.survivors = survivors
+        return Confirmed(self.name, masks.sign(identity, roster.bound(self.asked, survivors)).hex())
+
+    def unmask(self, confirmations: Confirmations) -> Revealed:
+        """One share for each client that it holds shares of: of the seed where the client survived, else of the mask key. Only
+        against signatures of so many survivors that no second list can have as many."""
+        self._take("unmask")
+        assert self.survivors is not None
+        roster, names = self._roster, set(self.survivors.names)
+        bound, signed = roster.bound(self.asked, self.survivors), 0
+        for name in sorted(confirmations.signatures.keys() & names):
+            identity, signature = unhex(roster.by_name[name].identity), unhex(confirmations.signatures[name])
+            signed += masks.is_signed(identity, signature, bound)
+        if signed < roster.fewest:
+            raise GramfoldError(
+                f"only {signed} of at least {roster.fewest} clients have signed that they were asked the same and know the same "
+                "list of clients in the sum: the server may be telling them different things; nothing was revealed"
+            )
         held, self.held = self.held, {}
         self.seed = self.mask_private = self.cipher_private = ""
         return Revealed(

@@ -103,6 +103,8 @@ class Noise:
         """Moments with this share of the noise's variance. Symmetric: one draw for both halves of the gram."""
         if upload.labels is None or upload.extra_weight:
             raise GramfoldError("differential privacy is for classes, and for samples without weights")
+        if upload.rounding:
+            raise GramfoldError("noise is calibrated for moments as they are, not for rounded ones; use precision='float64'")
         sizes = (wire.lower_size(upload.dim), upload.dim * upload.outputs, upload.outputs)
         drawn = gaussian(key if key is not None else secrets.token_bytes(32), sum(sizes))
         drawn *= np.repeat([self.gram, self.cross, self.counts], sizes) * math.sqrt(share)

@@ -62,7 +62,7 @@ def agree(private: bytes, public: bytes, purpose: str) -> bytes:
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
     shared = _checked(lambda: _x25519(private).exchange(X25519PublicKey.from_public_bytes(public)))
-    key: bytes = HKDF(SHA256(), 32, None, b"gramfold secure sum 1/" + purpose.encode()).derive(shared)
+    key: bytes = HKDF(SHA256(), 32, None, b"gramfold secure sum 2/" + purpose.encode()).derive(shared)
     return key
 
 

@@ -26,16 +26,25 @@ class Privacy:
     def __bool__(self) -> bool:
         return self.secure is not None or self.dp is not None
 
-    def noisy(self, upload: Any, implied: Implied, clients: int) -> Any:
-        """An upload as it leaves its client, one of so many: under a secure sum with such a share of the noise that even the
-        fewest who may be left have all of it."""
+    def share(self, clients: int | None) -> float:
+        """How much of the noise's variance one client of so many adds: all of it; under a secure sum so much that even the fewest
+        who may be left have all of it. None: nobody knows who the others are, and whoever invents some could share it out."""
+        return 1.0 if self.secure is None or clients is None else 1.0 / self._fewest(clients)
+
+    def noisy(self, upload: Any, implied: Implied, clients: int | None, weights: Any = None) -> Any:
+        """An upload as it leaves its client, one of so many (see `share`). `weights`: those of its samples; one that counts
+        twice would hide behind noise that is made for samples that count once."""
         if self.dp is None:
             return upload
-        share = 1.0 if self.secure is None else 1.0 / self._fewest(clients)
-        return _noise(self.dp, upload, implied).add(upload, share)
+        if weights is not None:
+            raise GramfoldError(
+                "differential privacy is for samples without weights: the noise is that of samples that count once"
+            )
+        return _noise(self.dp, upload, implied).add(upload, self.share(clients))
 
-    def release(self, total: Any, implied: Implied, clients: int, summed: int) -> Any:
-        """The sum of so many of the clients' uploads, as a method can use it."""
+    def release(self, total: Any, implied: Implied, clients: int, summed: int, variance: float | None = None) -> Any:
+        """The sum of so many of the clients' uploads, as a method can use it. `variance`: that of the noise in it, in units of
+        the whole; None: each has its share."""
         if self.dp is None:
             if self.secure is not None and isinstance(total, Moments) and total.n < total.dim:
                 warnings.warn(
@@ -44,7 +53,7 @@ class Privacy:
                     stacklevel=2,
                 )
             return total
-        variance = summed if self.secure is None else summed / self._fewest(clients)
+        variance = summed * self.share(clients) if variance is None else variance
         return _noise(self.dp, total, implied).repair(total, variance)
 
     def statement(self) -> dict[str, Any]:

@@ -4,11 +4,14 @@
     Keys        two public keys, signed                     ->      Roster      everybody's
     Shares      of the own secrets, encrypted for neighbours ->     Inbox       those for one client
     Masked      vector + own mask +- masks with neighbours  ->      Survivors   who sent one
+    Confirmed   a signature of what was asked and of who    ->      Confirmations   enough of them
+                is in the sum
     Revealed    shares: of the own mask of those who sent,  ->      the sum
                 of the mask key of those who did not
 
-Nobody gives both shares of one client: with its own mask and those with its neighbours the server could unmask it. A secret needs
-more than half of its holders, so that a server which tells half of them another list of survivors has too few of either.
+Nobody gives both shares of one client: with its own mask and those with its neighbours the server could unmask it. Nobody gives
+any before more than half of all clients have signed one and the same list of survivors, so that there are no two such lists. And
+what a client was asked goes into its masks: they cancel among those who were asked the same. The proof: docs/security_model.md.
 """
 
 import hashlib
@@ -16,11 +19,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from gramfold.errors import GramfoldError
+from gramfold.moments.consistent import MOST_SAMPLES
 from gramfold.numerics.arrays import Array
 from gramfold.privacy import graph, masks
-from gramfold.wire.record import Record
+from gramfold.wire import Packet
+from gramfold.wire.record import Record, plain
 
 MINIMUM = 3
 """Clients in a sum: from a sum of two, each knows the other's part."""
@@ -51,18 +57,20 @@ class SecureSum:
 @dataclass(frozen=True)
 class Keys(Record, kind="secure/keys"):
     """A client's public keys for one sum, all as hex: to encrypt shares for it, to agree on masks with it; a hash of the seed of
-    its own mask; and who it is, with its signature of all this."""
+    its own mask; how many samples it has, where it says; and who it is, with its signature of all this. Keys are drawn anew for
+    every sum: they are the client's nonce in all that is signed later."""
 
     name: str
     cipher: str
     mask: str
     seed_hash: str
     identity: str
+    samples: int = 0
     signature: str = ""
 
     def text(self, session: str) -> bytes:
         """What is signed."""
-        return _canonical(["gramfold secure sum 1", session, self.name, self.cipher, self.mask, self.seed_hash])
+        return _canonical(["gramfold secure sum 2", session, self.name, self.cipher, self.mask, self.seed_hash, self.samples])
 
     def check(self, session: str) -> None:
         """Raise unless the client itself said so, for this sum."""
@@ -107,10 +115,26 @@ class Roster(Record, kind="secure/roster"):
         """How many shares give a client's secret."""
         return graph.needed(len(self.graph[name]) + 1, self.threshold)
 
-    def pair_key(self, name: str, private: bytes, other: str) -> bytes:
-        """The key of the mask that two clients have in common."""
-        purpose = _canonical(["mask", self.digest.hex(), *sorted((name, other))]).decode()
+    @property
+    def samples(self) -> int:
+        """Of all clients together, as each has signed."""
+        return sum(keys.samples for keys in self.clients)
+
+    @cached_property
+    def fewest(self) -> int:
+        """How many clients must be in the sum, and sign that they are."""
+        return graph.needed(len(self.clients), self.threshold)
+
+    def pair_key(self, name: str, private: bytes, other: str, asked: str) -> bytes:
+        """The key of the mask that two clients have in common, where both were asked the same."""
+        purpose = _canonical(["mask", self.digest.hex(), asked, *sorted((name, other))]).decode()
         return masks.agree(private, unhex(self.by_name[other].mask), purpose)
+
+    def bound(self, asked: str, survivors: "Survivors") -> bytes:
+        """What clients sign before they reveal anything: who takes part, with which keys, session and threshold; what they were
+        asked; and who is in the sum."""
+        names = sorted(set(survivors.names))
+        return hashlib.sha256(_canonical(["gramfold confirmed 2", self.digest.hex(), asked, names])).digest()
 
     def check(self, trusted: Mapping[str, str] | None) -> None:
         """Raise unless it is one that a client may go by. `trusted`: the identities that are known, by name; None: whoever the
@@ -122,6 +146,8 @@ class Roster(Record, kind="secure/roster"):
         if len({keys.identity for keys in self.clients}) != len(self.clients):
             raise GramfoldError("two clients of this secure sum are the same one")
         for keys in self.clients:
+            if not isinstance(keys.samples, int) or not 0 <= keys.samples <= MOST_SAMPLES:
+                raise GramfoldError(f"{keys.name!r} cannot have {keys.samples!r} samples")
             keys.check(self.session)
             if trusted is not None and trusted.get(keys.name) != keys.identity:
                 known = "is not the one that is known here" if keys.name in trusted else "is not known here"
@@ -159,6 +185,21 @@ class Survivors(Record, kind="secure/survivors"):
 
 
 @dataclass(frozen=True)
+class Confirmed(Record, kind="secure/confirmed"):
+    """A client's signature of `Roster.bound`, as hex."""
+
+    name: str
+    signature: str
+
+
+@dataclass(frozen=True)
+class Confirmations(Record, kind="secure/confirmations"):
+    """The signatures of as many clients as it takes, by their names."""
+
+    signatures: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Revealed(Record, kind="secure/revealed"):
     """The shares that a client gives: of the seeds of survivors' own masks, and of the mask keys of those who dropped out."""
 
@@ -172,6 +213,12 @@ def unhex(text: str) -> bytes:
         return bytes.fromhex(text)
     except (TypeError, ValueError):
         raise GramfoldError("a message of the secure sum cannot be read: it is not hex") from None
+
+
+def asked(question: Mapping[str, Any], broadcast: Packet) -> str:
+    """The digest, as hex, of all that clients are asked: whatever the question says of task, method, parameters, round and
+    policies, and the broadcast whole, with its maps' descriptions and arrays."""
+    return hashlib.sha256(_canonical([plain(question), broadcast.digest()])).hexdigest()
 
 
 def _canonical(value: object) -> bytes:

@@ -7,20 +7,34 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.privacy import graph, masks, ring, shamir
-from gramfold.privacy.protocol import Inbox, Keys, Masked, Revealed, Roster, SecureSum, Shares, Survivors, unhex
+from gramfold.privacy.protocol import (
+    Confirmations,
+    Confirmed,
+    Inbox,
+    Keys,
+    Masked,
+    Revealed,
+    Roster,
+    SecureSum,
+    Shares,
+    Survivors,
+    unhex,
+)
 from gramfold.privacy.ring import Words
 
 
 class Server:
-    """One sum. Methods are called in this order, with what came: `take`, `add` and `reveal` for each client, the others once."""
+    """One sum. Methods are called in this order, with what came: `take`, `add`, `confirm` and `reveal` for each client, the
+    others once. `asked`: the digest of what clients are asked."""
 
-    def __init__(self, session: str, policy: SecureSum) -> None:
-        self.session, self.policy = session, policy
+    def __init__(self, session: str, policy: SecureSum, asked: str) -> None:
+        self.session, self.policy, self.asked = session, policy, asked
         self.sum: Words = np.zeros((0, 0), np.uint64)
         self.sent: set[str] = set()
         """Whose masked vectors are in the sum."""
         self._sealed: dict[str, Mapping[str, str]] = {}
         self._shares: dict[str, dict[int, int]] = {}
+        self._signatures: dict[str, str] = {}
 
     def roster(self, keys: Iterable[Keys]) -> Roster:
         """Who takes part; raises where they are too few."""
@@ -73,14 +87,28 @@ class Server:
 
     def survivors(self) -> Survivors:
         """Who is in the sum."""
-        fewest = graph.needed(len(self.known.clients), self.known.threshold)
-        self._require(len(self.sent), max(fewest, self.policy.minimum), "sent a masked vector")
+        self._require(len(self.sent), max(self.known.fewest, self.policy.minimum), "sent a masked vector")
         for name in self.sent:
             here = len(self.sent.intersection(self.known.holders(name)))
             self._require(here, self.known.needed(name), "sent a masked vector")
         if not graph.connected(self.known.graph, self.sent):
             raise GramfoldError("the clients that are left are not one group: the secure sum would fall into parts")
         return Survivors(sorted(self.sent))
+
+    def confirm(self, confirmed: Confirmed) -> None:
+        """The signature of one client: that of another list, or of something else that it was asked, would help nobody."""
+        name = confirmed.name
+        bound = self.known.bound(self.asked, Survivors(sorted(self.sent)))
+        if name not in self.sent or not masks.is_signed(
+            unhex(self.known.by_name[name].identity), unhex(confirmed.signature), bound
+        ):
+            raise GramfoldError("it has signed something else than what it was asked, or another list of clients in the sum")
+        self._signatures[name] = confirmed.signature
+
+    def confirmations(self) -> Confirmations:
+        """As many signatures as each client wants to see before it reveals anything."""
+        self._require(len(self._signatures), self.known.fewest, "confirmed what they were asked")
+        return Confirmations(dict(sorted(self._signatures.items())[: self.known.fewest]))
 
     def reveal(self, revealed: Revealed) -> None:
         """The shares that one client gives."""
@@ -108,7 +136,7 @@ class Server:
             raise GramfoldError(f"the shares of {name!r} do not fit together: somebody gave a wrong one; run again")
         for other in self.sent.intersection(self.known.graph[name]):
             change = ring.subtract if other < name else ring.add
-            masks.apply(change, total, self.known.pair_key(name, private, other))
+            masks.apply(change, total, self.known.pair_key(name, private, other, self.asked))
 
     def _secret(self, name: str) -> bytes:
         shares, needed = self._shares.get(name, {}), self.known.needed(name)

@@ -12,7 +12,7 @@ Description = Mapping[str, Any]
 MOST_INPUTS = 10**8
 """Numbers per sample."""
 CRITERIA: Mapping[str, Callable[[Description], Any]] = {
-    "numbers per sample": lambda site: site["inputs"],
+    "numbers per sample": lambda site: None if "table" in site else site["inputs"],
     "sample shape": lambda site: tuple(site["shape"]),
     "kind of targets": lambda site: "continuous" if site["labels"] is None else "classes",
     "number of targets": lambda site: site["outputs"] if site["labels"] is None else None,

@@ -21,6 +21,7 @@ from gramfold.remote import diary
 from gramfold.remote.policy import Policy
 from gramfold.remote.state import secret
 
+SHARES = ("auc", "balanced_accuracy", "average_precision")
 DIGITS = 3
 """Of what a client chose: penalties, temperatures and the like."""
 
@@ -94,19 +95,37 @@ def rounded(scored: Scored) -> Scored:
     n = scored.n
     if not n:
         return scored
-    part = (scored.right + 1) / (n + 2)
-    area = 0.5 / math.sqrt(n)
-    found = Calibration() if scored.calibration is None else scored.calibration
-    return replace(
-        scored,
-        right=min(n, round(to_place(scored.right, math.sqrt(n * part * (1 - part))))),
-        squared_error=to_place(scored.squared_error, scored.squared_error * math.sqrt(2 / n)),
-        variation=to_place(scored.variation, scored.variation * math.sqrt(2 / n)),
-        surprise=None if scored.surprise is None else to_place(scored.surprise, scored.surprise / math.sqrt(n)),
-        auc=None if scored.auc is None else min(1.0, to_place(scored.auc, area)),
-        balanced_accuracy=None if scored.balanced_accuracy is None else min(1.0, to_place(scored.balanced_accuracy, area)),
-        calibration=None if scored.calibration is None else Calibration(*(_bins(part, n) for part in vars(found).values())),
-    )
+    shares = {key: _share(getattr(scored, key), 0.5 / math.sqrt(n)) for key in SHARES}
+    sums = {key: _sum(getattr(scored, key), math.sqrt(2 / n)) for key in ("squared_error", "variation")}
+    means = {key: _sum(getattr(scored, key), 1 / math.sqrt(n)) for key in ("surprise", "quadratic")}
+    counts = {key: _count(getattr(scored, key), n) for key in ("right", "positives")}
+    bins = {key: _calibration(getattr(scored, key), n) for key in ("calibration", "reliability")}
+    intervals = {key: _ends(*ends) for key, ends in scored.intervals.items()}
+    return replace(scored, **shares, **sums, **means, **counts, **bins, intervals=intervals, draws={})
+
+
+def _share(value: float | None, error: float) -> float | None:
+    return None if value is None else min(1.0, max(0.0, to_place(value, error)))
+
+
+def _sum(value: float | None, error: float) -> float | None:
+    """`error`: relative to the value."""
+    return None if value is None else to_place(value, abs(value) * error)
+
+
+def _count(value: int | None, n: int) -> int | None:
+    part = ((value or 0) + 1) / (n + 2)
+    return None if value is None else min(n, round(to_place(value, math.sqrt(n * part * (1 - part)))))
+
+
+def _ends(low: float, high: float) -> tuple[float, float]:
+    """An interval of about four standard errors."""
+    error = (high - low) / 4 or 0.01
+    return to_place(low, error), to_place(high, error)
+
+
+def _calibration(found: Calibration | None, n: int) -> Calibration | None:
+    return None if found is None else Calibration(*(_bins(part, n) for part in vars(found).values()))
 
 
 def to_place(value: float, error: float) -> float:

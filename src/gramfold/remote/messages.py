@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from gramfold.privacy.protocol import asked
 from gramfold.wire import Packet
+from gramfold.wire.record import Record
 
 TASK, QUERY, TRAIN, EVALUATE, SECURE = "query.task", "query", "train", "evaluate", "query.secure"
 """The kinds of message: describe your data; send your upload (of the only round; of one of many); compute and test your head;
 take the next step of a secure sum."""
 BROADCAST, UPLOAD, REPLACED = "broadcast", "upload", "replaced"
 """The names of the packets in a message."""
+STEP = "step"
+"""Which step of a secure sum a message is for, in its header; and the packet that a step takes or gives."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,12 @@ class Message:
 
     header: Mapping[str, Any]
     packets: Mapping[str, Packet] = field(default_factory=dict)
+
+
+def asked_of(header: Mapping[str, Any], broadcast: Record) -> str:
+    """The digest of all that a site is asked in a secure sum: everything in the header but the step, and the broadcast. Sites
+    sign it, and the masks of one that was asked anything else do not cancel."""
+    return asked({key: value for key, value in header.items() if key != STEP}, broadcast.pack())
 
 
 @dataclass

@@ -12,6 +12,12 @@
     release-delta = 1e-5              the largest delta of it
     release-words = 5                 a word of a table leaves it only if so many training rows have it
 
+and of a secure sum, whether or not it is required (`secure_terms`):
+
+    release-threshold = 0.67          the least share of sites that must stay to its end and sign what it is of; two thirds
+    release-features = 0.5            the most features for each sample in it; one where it is not set
+    release-features-ever = 2.0       the same of all sums together that the site was in, each space counted once
+
 What the server announces is the server's word: see docs/deploy.md.
 """
 
@@ -34,6 +40,7 @@ from gramfold.wire.record import Record
 PREFIX = "release-"
 PROTECTIONS = {"secure": "a secure sum", "dp": "differential privacy"}
 """What a site can require, and what it is called. A run that has it says so in the header of its messages, under this key."""
+SHARES = ("threshold", "features", "features-ever")
 
 
 _AN = {"eps": "an eps", "delta": "a delta"}
@@ -55,6 +62,9 @@ class Policy:
     eps: float | None = None
     delta: float = 1e-5
     figures: int = 1
+    threshold: float = 2 / 3
+    features: float = 1.0
+    features_ever: float | None = None
     words: int = RELEASE_WORDS
 
     @classmethod
@@ -80,7 +90,8 @@ class Policy:
         least: dict[str, Any] = {name.replace("-", "_"): _whole(name, given[name]) for name in numbers}
         bounds = {name: _positive(name, given[name]) for name in ("eps", "delta") if name in given}
         required = {"dp"} if bounds else set()
-        return cls(**least, **bounds, methods=methods, maps=maps, require=require | required)
+        shares = {name.replace("-", "_"): _positive(name, given[name]) for name in SHARES if name in given}
+        return cls(**least, **bounds, **shares, methods=methods, maps=maps, require=require | required)
 
     def check_run(self, header: Mapping[str, Any]) -> None:
         """Raise unless a message's run is one that this site takes part in."""

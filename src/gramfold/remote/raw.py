@@ -11,13 +11,12 @@ import numpy as np
 from gramfold.backbones import Backbone, open_backbone
 from gramfold.errors import GramfoldError
 from gramfold.extraction import load_data
-from gramfold.extraction.prepared import CodedTable, say_unused
 from gramfold.federation import Dataset, Task
 from gramfold.federation.federation import stratified
 from gramfold.numerics import inputs, seeds
 from gramfold.origin import TABLE, Origin
 from gramfold.remote.policy import Policy
-from gramfold.sources import Columns, Source, TableEncoder, TableStatistics, open_source
+from gramfold.sources import CodedTable, Columns, Source, TableEncoder, TableStatistics, open_source, say_unused
 from gramfold.sources.base import COLUMNS
 
 HELD_OUT = 0.25

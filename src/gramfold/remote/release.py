@@ -1,7 +1,8 @@
 """When the sum of uploads may be released again: only with so many new ones that nobody can compute one site's from two releases.
 
 What sites are sent of the sum gives it away, or much of it. Two sums that differ by one site differ by that site's moments. So a
-release holds at least `release-sites` uploads that no release before it held; an upload that was taken out counts like a new one.
+release is of at least `release-sites` sites, and holds as many uploads that no release before it held; an upload that was taken
+out counts like a new one.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ UPLOADS, SAMPLES = "uploads", "samples"
 
 
 def check_first(sites: int, least: int) -> None:
-    """Raise unless a sum of so many sites may be released, where none was before."""
+    """Raise unless a sum of so many sites may be released."""
     if sites < least:
         raise GramfoldError(
             f"the sum of {sites} sites is not released: each of them could compute much of what the others sent, and "
@@ -35,11 +36,10 @@ def check_run(out: Path, samples: Mapping[str, str], least: int) -> None:
 
 
 def _check(out: Path, what: str, counted: Mapping[str, str], least: int) -> None:
+    check_first(len(counted), least)  # whatever has changed: who is in the sum can be differenced out by the others in it
     noted = _released(out / RELEASED)
     before = noted.get(what)
-    if before is None:
-        check_first(len(counted), least)
-    else:
+    if before is not None:
         changed = sorted(site for site in before.keys() | counted.keys() if before.get(site) != counted.get(site))
         if 0 < len(changed) < least:
             raise GramfoldError(

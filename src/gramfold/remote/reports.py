@@ -8,6 +8,7 @@ from gramfold.engines.transport import Finished
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import Scored
 from gramfold.evaluation.calibration import BINS
+from gramfold.measures import MEASURES
 
 MOST_SAMPLES = 10**9
 """More than any one site has."""
@@ -18,8 +19,11 @@ MOST_CHOICES, LONGEST = 50, 200
 """Entries of what was chosen, and characters of a key or a text in it."""
 UNTRAINED_TESTS, TESTS_PER_SAMPLE = 10_000, 10
 """Test samples of one site: so many at least are believed, and so many for each training sample."""
-SHARES = ("auc", "balanced_accuracy")
-SCORED = {"n", "right", "squared_error", "calibration", "surprise", "variation", *SHARES}
+SHARES = ("auc", "balanced_accuracy", "average_precision")
+SCORED = {
+    "n", "right", "squared_error", "calibration", "surprise", "variation", "quadratic", "positives", "reliability", "intervals",
+    *SHARES,
+}  # fmt: skip
 LEAST_LIKELY = 1000.0
 """More than -log p of any one sample."""
 SUMS = ("count", "confidence", "right")
@@ -88,8 +92,14 @@ def scored(value: Any, most: int) -> Scored:
             number(value[key], key.replace("_", " "), 0.0, 1.0)
     if value["surprise"] is not None:
         number(value["surprise"], "log loss", 0.0, LEAST_LIKELY * n)
-    if value["calibration"] is not None:
-        _check_calibration(value["calibration"], n)
+    if value["quadratic"] is not None:
+        number(value["quadratic"], "Brier score", 0.0, 2.0 * n)
+    if value["positives"] is not None:
+        whole(value["positives"], "number of samples of a class", 0, n)
+    for key in ("calibration", "reliability"):
+        if value[key] is not None:
+            _check_calibration(value[key], n)
+    _check_intervals(value["intervals"])
     return Scored.from_dict(value)
 
 
@@ -99,6 +109,15 @@ def _check_calibration(value: Any, n: int) -> None:
     for part in value.values():
         sum_ = sum(number(entry, "calibration", 0.0, n * (1 + 1e-9)) for entry in part)
         number(sum_, "calibration", 0.0, n * (1 + 1e-9))
+
+
+def _check_intervals(value: Any) -> None:
+    if not isinstance(value, dict) or not value.keys() <= MEASURES.keys():
+        raise GramfoldError(f"its intervals cannot be read: they are of {', '.join(MEASURES)}")
+    for key, ends in value.items():
+        if not isinstance(ends, list) or len(ends) != 2:
+            raise GramfoldError(f"its interval of {key} has not two ends")
+        number(ends[1], f"interval of {key}", number(ends[0], f"interval of {key}"))
 
 
 def _has_bins(part: Any) -> bool:

@@ -8,8 +8,8 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Client, Samples, Task
-from gramfold.federation.npz import read_arrays
 from gramfold.numerics.arrays import to_numpy
+from gramfold.wire.npz import read_arrays
 
 LOADER = f"{__name__}:load"
 PARTS = ("X", "y", "X_test", "y_test")

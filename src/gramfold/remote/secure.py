@@ -1,4 +1,4 @@
-"""A round's secure sum at the server: four phases of messages, and one contribution of all sites that were there to the end.
+"""A round's secure sum at the server: five phases of messages, and one contribution of all sites that were there to the end.
 
 A site that fails before it has sent its masked upload is not in the sum; one that fails afterwards is, and its mask is recovered
 from the others' shares. Nobody's upload can be checked, only the sum: where that is not of any samples the run ends, and no site
@@ -16,10 +16,11 @@ from gramfold import uploads
 from gramfold.engines.transport import Contribution, Round
 from gramfold.errors import GramfoldError
 from gramfold.privacy import SecureSum, Server, ranges
-from gramfold.privacy.protocol import Keys, Masked, Revealed, Shares
+from gramfold.privacy.protocol import Confirmed, Keys, Masked, Revealed, Shares
 from gramfold.privacy.ring import FixedPoint
+from gramfold.remote.influence import oversized
 from gramfold.remote.ledger import Ledger
-from gramfold.remote.messages import BROADCAST, SECURE, Message
+from gramfold.remote.messages import BROADCAST, SECURE, STEP, Message, asked_of
 from gramfold.remote.peers import Peer
 from gramfold.remote.release import check_release
 from gramfold.wire import Packet
@@ -28,8 +29,6 @@ from gramfold.wire.record import Record
 if TYPE_CHECKING:
     from gramfold.remote.transport import Remote
 
-STEP = "step"
-"""The name of the packet that a step takes or gives."""
 Packets = Callable[[Peer], Mapping[str, Packet]]
 
 
@@ -38,9 +37,12 @@ class Summed(Ledger):
 
     asked = 0
     """How many sites the sum was begun with."""
+    noise = 0.0
+    """The variance of the noise in it, in units of what one release needs."""
 
     def add(self, contribution: Contribution) -> None:
         assert isinstance(contribution, SecureContribution)
+        self.noise = contribution.noise
         self.total = contribution.upload
         self.counted = dict.fromkeys(contribution.bytes, contribution.session)
         self.contributed = set(self.counted)
@@ -51,6 +53,7 @@ class SecureContribution(Contribution):
     """The sum of several sites' uploads; what each of them sent goes by the name of the session."""
 
     session: str = ""
+    noise: float = 0.0
 
 
 def contribution(remote: "Remote", round_: Round, nodes: Collection[int]) -> Contribution:
@@ -70,18 +73,25 @@ class _Sum:
         self.remote, self.round, self.session = remote, round_, secrets.token_hex(16)
         settings = remote.settings
         needed = max(policy.minimum, settings.release_sites, min(settings.minimum_sites, len(round_.clients)))
-        self.server = Server(self.session, SecureSum(policy.threshold, needed))
+        self.header = remote.header(session=self.session, round=round_.number, threshold=policy.threshold)
+        self.server = Server(self.session, SecureSum(policy.threshold, needed), asked_of(self.header, round_.broadcast))
         self.bytes: dict[str, int] = {}
         self.nodes: dict[str, int] = {}
         """The nodes of the sites that are still there."""
         self.public: Mapping[str, Any] = {}
         self.identities: set[str] = set()
+        self.noise: dict[str, float] = {}
+        """How much of the noise each site says that it has added."""
 
     def run(self, nodes: Collection[int]) -> Contribution:
         server, keys = self.server, list[Keys]()
         for name, one in self._ask("keys", Keys, lambda peer: {}, nodes, self._check_keys):
             keys.append(one)
             self.nodes[name] = self.remote.peers.called(name).node
+        odd = oversized({one.name: one.samples for one in keys}, self.remote.settings.max_share)
+        for name, reason in odd.items():
+            self.remote.peers.refuse(self.remote.peers.called(name), SECURE, GramfoldError(reason))
+        keys = [one for one in keys if one.name not in odd]
         roster = server.roster(keys)
         self.remote.ledger.asked = len(roster.clients)  # type: ignore[attr-defined]
         packed = roster.pack()
@@ -98,12 +108,16 @@ class _Sum:
         survivors = server.survivors()
         if self.remote.method.rounds == 1:  # before anything is known of the sum
             check_release(self.remote.settings.out, dict.fromkeys(survivors.names, SECURE), self.remote.settings.release_sites)
-        packed = survivors.pack()
-        for _ in self._ask("unmask", Revealed, lambda peer: {STEP: packed}, self._left(survivors.names), self._reveal):
+        packed, confirmed = survivors.pack(), list[str]()
+        for name, _ in self._ask("confirm", Confirmed, lambda peer: {STEP: packed}, self._left(survivors.names), self._confirm):
+            confirmed.append(name)
+        signed = server.confirmations().pack()
+        for _ in self._ask("unmask", Revealed, lambda peer: {STEP: signed}, self._left(confirmed), self._reveal):
             pass
-        upload = self._upload(server.total())
+        upload = self._upload(server.total(), sum(roster.by_name[name].samples for name in survivors.names))
         sent = {name: self.bytes[name] for name in survivors.names}
-        return SecureContribution(upload, sent, session=self.session)
+        noise = sum(self.noise[name] for name in survivors.names)
+        return SecureContribution(upload, sent, session=self.session, noise=noise)
 
     def _ask(
         self,
@@ -114,11 +128,9 @@ class _Sum:
         check: Callable[[Any, Mapping[str, Any]], None],
     ) -> Iterator[tuple[str, Any]]:
         """Send a step's message to nodes, and yield the answers in order; whoever's is not one is excluded."""
-        remote, privacy = self.remote, self.remote.settings.privacy
-        assert privacy.secure is not None
-        header = remote.header(step=step, session=self.session, round=self.round.number, threshold=privacy.secure.threshold)
-        asked = remote.peers.ask(SECURE, lambda peer: Message(header, packets(peer)), remote.take_late, nodes)
-        for peer, said, came, received in asked:
+        remote, header = self.remote, {**self.header, STEP: step}
+        answers = remote.peers.ask(SECURE, lambda peer: Message(header, packets(peer)), remote.take_late, nodes)
+        for peer, said, came, received in answers:
             try:
                 if step == "keys" and "abstains" in said:
                     remote.take_abstention(peer, said)
@@ -142,6 +154,7 @@ class _Sum:
 
     def _check_keys(self, one: Keys, header: Mapping[str, Any]) -> None:
         self.server.check(one)
+        self.remote.influence.check(one.name, one.samples)
         if one.identity in self.identities:
             raise GramfoldError("another site has signed with its key; every site needs a `state-dir` of its own")
         self.identities.add(one.identity)
@@ -161,8 +174,14 @@ class _Sum:
         plan = self._plan(public)
         if words.shape != (plan.words, plan.size):
             raise GramfoldError(f"its masked upload has shape {words.shape}, not {(plan.words, plan.size)}")
+        noise = header.get("noise")
+        if not isinstance(noise, float | int) or not 0 < noise <= 1:
+            raise GramfoldError("it does not say how much of the noise it has added")
         self.server.add(one)
-        self.public = public
+        self.public, self.noise[one.name] = public, float(noise)
+
+    def _confirm(self, one: Confirmed, header: Mapping[str, Any]) -> None:
+        self.server.confirm(one)
 
     def _reveal(self, one: Revealed, header: Mapping[str, Any]) -> None:
         self.server.reveal(one)
@@ -173,11 +192,14 @@ class _Sum:
         implied = self.round.method.implied(self.round.broadcast)
         return ranges.plan(public, implied, len(self.server.known.clients))
 
-    def _upload(self, total: np.ndarray) -> Any:
+    def _upload(self, total: np.ndarray, samples: int) -> Any:
+        """The sum of uploads of so many samples, as their sites have signed."""
         upload = uploads.from_vector(self._plan(self.public).decode(total), self.public)
         if self.remote.settings.privacy.dp is None:
             try:
                 self.round.method.check(upload, self.round.broadcast)
+                if getattr(upload, "n", 0) > samples:
+                    raise GramfoldError(f"the sum is of {upload.n} samples, and the sites have signed to bring {samples}")
             except GramfoldError as error:
                 raise GramfoldError(f"some site lied, and under a secure sum nobody can tell which: {error}") from None
         return upload

@@ -20,8 +20,9 @@ from gramfold import wire
 from gramfold.errors import GramfoldError
 from gramfold.methods import ClientData
 from gramfold.privacy import DP, Client, Privacy, SecureSum, masks, ranges
-from gramfold.privacy.protocol import Inbox, Roster, Survivors
-from gramfold.remote import diary
+from gramfold.privacy.protocol import Confirmations, Inbox, Roster, Survivors
+from gramfold.remote import diary, secure_terms
+from gramfold.remote.messages import STEP, asked_of
 from gramfold.remote.state import made
 from gramfold.remote.tasks import task_from_json
 from gramfold.wire import Packet
@@ -29,7 +30,6 @@ from gramfold.wire import Packet
 if TYPE_CHECKING:
     from gramfold.remote.site import Answer, Site
 
-STEP = "step"
 IDENTITY, PUBLIC, KNOWN, UNDER_WAY = "identity.key", "identity.pub", "known-sites.json", "secure"
 STALE_SECONDS = 24 * 3600
 """A sum that was begun so long ago is over; its secrets are removed."""
@@ -42,7 +42,10 @@ def step(site: "Site", header: Mapping[str, Any], packets: Mapping[str, Packet])
     session = header.get("session")
     if not isinstance(session, str) or not _SESSION.fullmatch(session):
         raise GramfoldError("a secure sum without a valid session")
-    steps: dict[str, Callable[..., Answer]] = {"keys": _keys, "share": _share, "mask": _mask, "unmask": _unmask}
+    steps: dict[str, Callable[..., Answer]] = {
+        "keys": _keys, "share": _share, "mask": _mask, "confirm": _confirm, "unmask": _unmask,
+    }  # fmt: skip
+
     if header.get("step") not in steps:
         raise GramfoldError(f"a secure sum has no step {header.get('step')!r}")
     folder = (site.hold() if header["step"] != "mask" else Path(str(site.config.get("state-dir")))) / UNDER_WAY
@@ -52,8 +55,11 @@ def step(site: "Site", header: Mapping[str, Any], packets: Mapping[str, Packet])
 
 def _keys(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
     site.method(header)  # refuse before anything is done
+    site.check_remembered(header)
+    secure_terms.check_threshold(site.policy, header.get("threshold"))
     task = task_from_json(header["task"])
-    why = site.abstains(site.client(task).train(), task)
+    train = site.client(task).train()
+    why = site.abstains(train, task)
     if why is not None:
         site.note(method=header["method"], secure=header["session"], abstained=why, bytes=0)
         return {"abstains": why}, {}
@@ -62,7 +68,7 @@ def _keys(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[
             old.unlink(missing_ok=True)
     if file.exists():
         raise GramfoldError("a secure sum of this name is under way")
-    client = Client.begin(site.name, header["session"], identity(file.parent.parent))
+    client = Client.begin(site.name, header["session"], identity(file.parent.parent), train.n)
     _keep(file, client)
     return {}, {STEP: client.keys.pack()}
 
@@ -71,6 +77,7 @@ def _share(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping
     client, roster = _kept(file), Roster.unpack(packets[STEP])
     if roster.threshold != header.get("threshold"):
         raise GramfoldError("the list of clients has another threshold than the run")
+    secure_terms.check_threshold(site.policy, roster.threshold)
     site.policy.check_sum(len(roster.clients))
     known = file.parent.parent / KNOWN
     trusted = _trusted(site, known, roster)
@@ -91,25 +98,39 @@ def _mask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[
     implied, privacy = method.implied(work.broadcast), _privacy(header)
     assert client.roster is not None
     clients = len(client.roster.clients)
-    upload = privacy.noisy(method.local(data, work.broadcast), implied, clients)
+    exact = method.local(data, work.broadcast)
+    # a round of learning takes two thirds of the samples, here a few more or fewer
+    part = min(max(getattr(exact, "n", train.n) / max(train.n, 1), 0.5), 1.0)
+    known = clients if site.config.get("trusted-keys") else None  # a server that invents sites would share the noise out to them
+    upload = privacy.noisy(exact, implied, known, train.weights)
     public = upload.public()
-    masked = client.mask(Inbox.unpack(packets[STEP]), ranges.plan(public, implied, clients).encode(upload.vector()))
+    vector = ranges.plan(public, implied, clients).encode(upload.vector())
+    features, space = secure_terms.features_of(public), secure_terms.space_of(public, train.digest())
+    least = secure_terms.fewest_samples(site.policy, features, space, part, client.roster, work.state)
+    masked = client.mask(Inbox.unpack(packets[STEP]), vector, asked_of(header, work.broadcast), least)
     _keep(file, client)
     work.remember(header["session"], data.memory)
     packed = masked.pack()
     site.note(
         method=method.name, session=work.folder.name, run=work.run, round=header["round"],
-        upload=header["session"], secure=True, sites=clients, dp=header.get("dp"), samples=train.n, bytes=packed.wire_bytes,
-        sha256=packed.digest(), release=packed.digest(),
+        upload=header["session"], secure=True, sites=clients, dp=header.get("dp"), samples=train.n, features=features,
+        space=space, asked=client.asked, bytes=packed.wire_bytes, sha256=packed.digest(), release=packed.digest(),
     )  # fmt: skip
-    return {"public": public}, {STEP: packed}
+    return {"public": public, "noise": privacy.share(known)}, {STEP: packed}
+
+
+def _confirm(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
+    client, survivors = _kept(file), Survivors.unpack(packets[STEP])
+    site.policy.check_sum(len(set(survivors.names)))
+    confirmed = client.confirm(survivors, identity(file.parent.parent))
+    _keep(file, client)
+    return {}, {STEP: confirmed.pack()}
 
 
 def _unmask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
-    client, survivors = _kept(file), Survivors.unpack(packets[STEP])
-    site.policy.check_sum(len(set(survivors.names)))
+    client, confirmations = _kept(file), Confirmations.unpack(packets[STEP])
     try:
-        revealed = client.unmask(survivors)
+        revealed = client.unmask(confirmations)
     finally:
         file.unlink(missing_ok=True)  # before the answer leaves: no step is taken twice
         wire.sync_folder(file.parent)

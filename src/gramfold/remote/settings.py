@@ -37,6 +37,8 @@ class Settings:
     release_sites: int = 3
     """The least number of sites whose uploads are new in a sum that is released: see `release`."""
     privacy: Privacy = field(default_factory=Privacy)
+    max_share: float = 1.0
+    """The largest share of all samples that one site may have: see `influence`."""
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> "Settings":
@@ -47,9 +49,12 @@ class Settings:
             seed, minimum = int(config.get("seed", 0)), int(config.get("minimum-sites", 1))
             deadline, classes = float(config.get("deadline-seconds", 600.0)), int(config.get("max-classes", cls.max_classes))
             release = int(config.get("release-sites", cls.release_sites))
+            share = float(config.get("max-share", cls.max_share))
             if seed < 0 or min(minimum, release) < 1 or not 0 < deadline < math.inf or classes < 2:
                 least = "`seed` must be at least 0, `minimum-sites` and `release-sites` at least 1, `max-classes` at least 2"
                 raise ValueError(f"{least}, `deadline-seconds` more than 0")
+            if not 0 < share <= 1:
+                raise ValueError("`max-share` must be above 0 and at most 1")
         except ValueError as error:
             raise GramfoldError(f"cannot read the run's configuration: {error}") from None
         method = make_method(str(config.get("method", "pace")), **parameters)
@@ -62,7 +67,7 @@ class Settings:
         task = task_from_json(str(config["task"])) if config.get("task") else None
         sites = tuple(name.strip() for name in str(config.get("sites", "")).split(",") if name.strip())
         out = Path(str(config.get("out") or "gramfold-run"))
-        return cls(method, task, seed, minimum, deadline, out, sites, classes, release, _privacy(config))
+        return cls(method, task, seed, minimum, deadline, out, sites, classes, release, _privacy(config), share)
 
 
 def _privacy(config: Mapping[str, Any]) -> Privacy:

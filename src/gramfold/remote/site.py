@@ -29,11 +29,11 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import Evaluation, Scored, score_head
-from gramfold.federation import Client, Dataset, Samples, Task, load_npz
+from gramfold.federation import Client, Samples, Task, load_npz
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
-from gramfold.federation.npz import read_arrays
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method, make_method
+from gramfold.methods.finishing import finished, shared_head
 from gramfold.modules import import_from
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import to_numpy
@@ -50,6 +50,7 @@ from gramfold.report import make_card, write_card
 from gramfold.sources import is_raw
 from gramfold.version import __version__
 from gramfold.wire import Packet, file_name
+from gramfold.wire.npz import read_arrays
 
 Answer = tuple[dict[str, Any], dict[str, Packet]]
 
@@ -132,7 +133,7 @@ class Site:
         dataset = load_npz(str(data), whole=False, regression=continuous) if self.raw is None else self.raw.dataset(task)
         if task is not None and task.origin is not None:
             task.origin.require(dataset.origin, "this site's data")
-        return load_source(self.name, _splits(dataset))
+        return load_source(self.name, dataset.splits())
 
     def client(self, task: Task) -> Client:
         """Its samples. Where they have no split of their own it is the site's: a server that chose it could move rows about."""
@@ -251,8 +252,8 @@ class Site:
         train, test = work.client.train(), work.client.test()
         # for unbiased estimates a method must know whether its own samples are in the sum
         contributed = bool(work.memory_of) and header.get("upload") == work.memory_of
-        head = work.method.personalize(ClientData(self.name, train, dict(work.memory), contributed), work.broadcast)
-        head = head.with_origin(work.task.origin)
+        client = ClientData(self.name, train, dict(work.memory), contributed)
+        head = finished(work.method.personalize(client, work.broadcast), work.method, client, work.broadcast, work.task)
         path, scored = head_file(work.state, work.method.name), score_head(head, test)
         made(path.parent)
         head.save(path)
@@ -264,8 +265,10 @@ class Site:
 
     def _figures(self, header: Mapping[str, Any], work: Work, head: Head, scored: Scored) -> dict[str, Any]:
         """What the server is told of the head; raises `WithheldError` where that is nothing."""
-        train, test, global_head = work.client.train(), work.client.test(), work.method.global_head(work.broadcast)
-        shared = None if global_head is None else score_head(global_head, test)
+        train, test, everyones = work.client.train(), work.client.test(), shared_head(work.method, work.broadcast, work.task)
+        shared = None if everyones is None else score_head(everyones, test, uncertain=False)
+        if any(header.get(key) for key in PROTECTIONS):  # what they hide, how many samples are of which class, figures hide too
+            scored, shared = scored.without_classes(), None if shared is None else shared.without_classes()
         upload = str(header.get("upload") or "")
         # equal for the same question about the same samples: asked again, the same figures may leave again
         name = figures.identity(work.folder.name, work.run, upload, work.asked(), train.digest(), test.digest())
@@ -287,8 +290,7 @@ class Site:
 
     def _card(self, head: Head, work: Work, train: Samples, scored: Scored, header: Mapping[str, Any]) -> dict[str, Any]:
         """What the site knows of its head; figures of others stay with them."""
-        found = Evaluation.of(scored, head.labels is not None)
-        figures = {"test_accuracy": found.accuracy, "test_rmse": found.rmse, "test_calibration_error": found.calibration_error}
+        figures = Evaluation.of(scored, head.labels is not None).for_card()
         sizes = {"training_samples": train.n, "test_samples": scored.n, "training_samples_of_all": work.task.samples}
         state = {"version": work.packet.digest()[:16], "run": work.run, "seed": work.task.seed}
         had = [words for key, words in PROTECTIONS.items() if header.get(key)]
@@ -319,15 +321,6 @@ class Site:
         if ":" in spec and not allowed & {spec, "*"}:
             raise SiteError(f"this site does not allow method {spec!r}; add it to `methods` in its configuration")
         return make_method(spec, **header["parameters"])
-
-
-def _splits(dataset: Dataset) -> ClientArrays:
-    known = dataset.labels is not None and len(dataset.targets)
-    y = np.asarray(dataset.labels)[dataset.targets] if known else dataset.targets
-    if dataset.train is None:
-        return dataset.inputs, y
-    rows, held_out = np.flatnonzero(dataset.train), np.flatnonzero(~dataset.train)
-    return dataset.inputs[rows], y[rows], dataset.inputs[held_out], y[held_out]
 
 
 def _listed_classes(path: Any) -> list[str] | None:

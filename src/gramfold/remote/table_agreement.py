@@ -1,6 +1,7 @@
 """Which sites' tables fit together. One encoder is made of all their statistics: no site's may spoil it for the others."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from statistics import median
 from typing import Any
@@ -36,10 +37,24 @@ def check(table: Mapping[str, Any], samples: int) -> None:
 def odd_ones_out(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """The sites whose tables do not fit the others', and why."""
     columns = {name: TableStatistics.from_dict(table).by_column for name, table in tables.items()}
-    odd = minority("columns", {name: tuple(sorted(mine)) for name, mine in columns.items()})
+    odd = _strangers(columns)
     for title in sorted({title for name, mine in columns.items() if name not in odd for title in mine}):
         odd |= _odd_in(title, {name: mine[title] for name, mine in columns.items() if name not in odd and title in mine})
     return odd
+
+
+def _strangers(columns: Mapping[str, Mapping[str, ColumnStatistics]]) -> dict[str, str]:
+    """The sites that have more columns to themselves than in common with others. Columns go by name, and what a site lacks is
+    missing there: nobody else's make the encoder more than twice as large as one's own. Of two sites nobody is the stranger."""
+    if len(columns) < ENOUGH:
+        return {}
+    held = Counter(title for mine in columns.values() for title in mine)
+    own = {name: sum(held[title] == 1 for title in mine) for name, mine in columns.items()}
+    return {
+        name: f"{own[name]} of its {len(mine)} columns are at no other site: name those to use in `columns`"
+        for name, mine in columns.items()
+        if 2 * own[name] > len(mine)
+    }
 
 
 def _odd_in(title: str, sites: Mapping[str, ColumnStatistics]) -> dict[str, str]:

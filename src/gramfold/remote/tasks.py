@@ -45,7 +45,8 @@ def agreed_task(described: Mapping[str, Mapping[str, Any]], seed: int) -> Task:
     for name in names[1:]:
         for key, what in (("inputs", "numbers per sample"), ("shape", "sample shape"), ("outputs", "targets")):
             mine, theirs = first[key], described[name][key]
-            if mine != theirs and not (key == "outputs" and first["labels"] is not None):
+            free = first["labels"] is not None if key == "outputs" else key == "inputs" and "table" in first
+            if mine != theirs and not free:  # tables are as many numbers as their encoder makes of them
                 raise GramfoldError(f"sites {names[0]!r} and {name!r} differ in their {what}: {mine} and {theirs}; give `task`")
         if (described[name]["labels"] is None) != (first["labels"] is None):
             raise GramfoldError(f"sites {names[0]!r} and {name!r} differ: one has classes, the other continuous targets")

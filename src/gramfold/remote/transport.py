@@ -27,6 +27,7 @@ from gramfold.methods import Method, spec_of
 from gramfold.remote import reports, secure
 from gramfold.remote.agreement import odd_ones_out
 from gramfold.remote.erasure import Forgotten
+from gramfold.remote.influence import Influence
 from gramfold.remote.ledger import KEPT, LEDGER, Ledger, SentUpload, saved_task
 from gramfold.remote.messages import (
     BROADCAST,
@@ -67,6 +68,7 @@ class Remote(Transport):
         """The sites that receive and do not contribute, and why."""
         self.withheld: dict[str, str] = {}
         """The sites that have their head and keep its figures, and why."""
+        self.influence = Influence(settings.max_share)
         self.ledger = Ledger()
         self._named: dict[str, int] = {}
         self._round: Round | None = None
@@ -77,7 +79,8 @@ class Remote(Transport):
         """Of which samples the uploads of this run are: a site's own word, the same in every run and round, by site."""
         self._find_nodes()
         self.task = self._agree()
-        self.method = settings.method.settled(self.task, once=settings.privacy.dp is not None)
+        noisy, masked = settings.privacy.dp is not None, settings.privacy.secure is not None
+        self.method = settings.method.settled(self.task, once=noisy, bounded=noisy, masked=masked)
         self._run = "" if self.method.rounds == 1 else secrets.token_hex(8)
         _check_inputs(self.method, self.task)
         check_private(self.method, settings.privacy, self.task)
@@ -129,7 +132,10 @@ class Remote(Transport):
         described: dict[str, Mapping[str, Any]] = {}
         for peer, header, _, _ in self.peers.ask(TASK, lambda peer: Message(self.header()), self.take_late):
             described[peer.site] = header
-        for name, reason in odd_ones_out(described, self.settings.max_classes).items():
+        odd = odd_ones_out(described, self.settings.max_classes)
+        samples = {name: site["samples"] for name, site in described.items() if name not in odd}
+        odd |= self.influence.describe(samples)
+        for name, reason in odd.items():
             self.peers.refuse(self.peers.called(name), TASK, GramfoldError(reason))
             del described[name]
         if not described:
@@ -196,6 +202,8 @@ class Remote(Transport):
             contribution = self._contribution(peer, header, packets, received)
             del packets
             if contribution is not None:
+                if once:
+                    self.influence.keep(peer.site, contribution.upload)
                 yield contribution
                 del contribution
             if peer.node in self.peers.live:
@@ -210,6 +218,7 @@ class Remote(Transport):
         needed = minimum if len(nodes) == len(self._named) else min(minimum, len(nodes))
         if len(self.ledger.counted) < max(needed, 1):
             raise GramfoldError(f"only {len(self.ledger.counted)} of at least {needed} sites sent an upload; {self.reasons()}")
+        self.influence.check_sum(self.ledger.samples)
         if once:
             check_release(self.settings.out, self.ledger.counted, self.settings.release_sites)
         else:
@@ -226,9 +235,12 @@ class Remote(Transport):
 
     def release(self, total: Any, summed: int) -> Any:
         assert self._round is not None
-        asked = self.ledger.asked if isinstance(self.ledger, secure.Summed) else summed
+        asked, noise = summed, None
+        if isinstance(self.ledger, secure.Summed):
+            asked, noise = self.ledger.asked, self.ledger.noise
+        self.influence.show(total, self.ledger.samples)
         implied = self.method.implied(self._round.broadcast)
-        return self.settings.privacy.release(total, implied, asked, summed)
+        return self.settings.privacy.release(total, implied, asked, summed, noise)
 
     @property
     def statement(self) -> dict[str, Any]:
@@ -254,6 +266,7 @@ class Remote(Transport):
             self.method.check_packet(packets[UPLOAD], self._round.broadcast)
             self._marks[peer.site] = str(header.get("data", upload_id))[:64]
             digest, upload = packets[UPLOAD].digest(), uploads.unpack(packets[UPLOAD])
+            self.influence.check(peer.site, getattr(upload, "n", 0))
             if list(getattr(upload, "parcels", {peer.site: None})) != [peer.site]:
                 raise GramfoldError("its upload carries another site's name")
             before, replaced = self.ledger.counted.get(peer.site), None
@@ -357,6 +370,8 @@ class Remote(Transport):
             "receiving": self.receiving,
             "withheld": self.withheld,
             "folded": sorted(self.ledger.counted),
+            "samples": self.ledger.samples,
+            "influence": self.influence.moved,
             "seconds": {peer.site: peer.seconds for peer in self.peers.by_node.values() if peer.site in answered},
         }
 

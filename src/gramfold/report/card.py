@@ -38,6 +38,8 @@ def make_card(
         "map": list(dict.fromkeys(maps)) or ["a trained network"],
         "classes": None if head.labels is None else list(head.labels),
         "probabilities": head.probabilistic,
+        "least_probability": head.unforeseen / len(head.labels) if head.probabilistic and head.labels else None,
+        "novelty": None if head.familiar is None else f"against {len(head.familiar.usual)} quantiles of its training samples",
         "data": dict(data),
         "figures": {**figures, **estimates},
         "chosen": {key: value for key, value in head.chosen.items() if key not in estimates},
@@ -57,11 +59,16 @@ def card_markdown(card: Mapping[str, Any]) -> str:
     )
     rows = {
         "method": f"{card['method']} (gramfold {card['gramfold']})",
-        "gives": (kinds or "numbers") + (", with probabilities" if card["probabilities"] else ""),
+        "gives": (kinds or "numbers") + _probabilities(card),
+        **({"novelty": f"it says how unusual a sample is, {card['novelty']}"} if card.get("novelty") else {}),
         "takes": f"{' x '.join(map(str, card['inputs']))} numbers from {origin}",
         "feature map": "; ".join(f"`{entry}`" for entry in card["map"]),
         **{key.replace("_", " "): f"{value}" for key, value in card["data"].items() if value is not None},
-        **{key.replace("_", " "): _figure(key, value) for key, value in card["figures"].items() if value is not None},
+        **{
+            key.replace("_", " "): _figure(key, value, card["figures"].get(f"{key}_interval"))
+            for key, value in card["figures"].items()
+            if value is not None and not key.endswith("_interval")
+        },
         "chosen": ", ".join(f"{key} {setting(value)}" for key, value in card["chosen"].items()) or "nothing",
         **{f"federation's {key}": f"{value}" for key, value in card["federation"].items() if value is not None},
         "privacy": card["privacy"],
@@ -70,8 +77,21 @@ def card_markdown(card: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *(f"| {key} | {value.replace('|', ' ')} |" for key, value in rows.items())]) + "\n"
 
 
-def _figure(key: str, value: float) -> str:
-    return f"{percent(value)} %" if "accuracy" in key or "calibration" in key else number(value)
+def _probabilities(card: Mapping[str, Any]) -> str:
+    if not card["probabilities"]:
+        return ""
+    least = card.get("least_probability")
+    return ", with probabilities" + (f", none of them less than {100 * least:.2g} %" if least else "")
+
+
+def _figure(key: str, value: float, interval: Sequence[float] | None) -> str:
+    """With its interval, where it has one: 100 % of ten samples is not 100 %."""
+    share = "accuracy" in key or "calibration" in key
+    shown = f"{percent(value)} %" if share else number(value)
+    if interval is None:
+        return shown
+    low, high = (percent(end) if share else number(end) for end in interval)
+    return f"{shown} (95 % confidence: {low} to {high}{' %' if share else ''})"
 
 
 def card_files(path: Path) -> tuple[Path, Path]:

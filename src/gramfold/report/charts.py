@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gramfold.measures import MEASURES, main_measure
+
 WIDTH, LEFT, RIGHT = 760, 120, 50
 MAX_DOTS = 600
 
@@ -20,13 +22,14 @@ def _text(x: float, y: float, text: str, anchor: str = "start", css: str = "") -
 
 def client_strips(methods: Sequence[Mapping[str, Any]]) -> str:
     """One dot per client, one row per method: how good the final models are, and how unequal. Accuracies, or errors."""
-    figure = "accuracy" if all("mean_accuracy" in method for method in methods) else "rmse"
+    measure = main_measure(methods)
+    figure = measure.key
     known = [c[figure] for m in methods for c in m["clients"] if c[figure] is not None]
-    if figure == "accuracy":
-        low, high = float(np.floor(10 * max(min(known, default=0.0) - 0.02, 0.0)) / 10), 1.0
+    if measure.most is not None and not measure.less_is_better:
+        low, high = float(np.floor(10 * max(min(known, default=0.0) - 0.02, 0.0)) / 10), measure.most
     else:
         low, high = 0.0, max(known, default=1.0)
-    span = max(high - low, 0.1 if figure == "accuracy" else 1e-12)
+    span = max(high - low, 0.1 if measure.most is not None else 1e-12)
     row, top = 46, 14
 
     def x(value: float) -> float:
@@ -50,7 +53,7 @@ def client_strips(methods: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _shown(value: float, figure: str) -> str:
-    return f"{100 * value:.1f}" if figure == "accuracy" else f"{value:.3g}"
+    return MEASURES[figure].shown(value) if figure in ("accuracy", "auc") else f"{value:.3g}"
 
 
 def _ticks(ticks: Sequence[float] | np.ndarray, x: Callable[[float], float], top: int, height: int, figure: str) -> list[str]:
@@ -58,7 +61,7 @@ def _ticks(ticks: Sequence[float] | np.ndarray, x: Callable[[float], float], top
     body = []
     for tick in map(float, ticks):
         body.append(f'<line x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{top}" y2="{height - 30}" class="grid"/>')
-        label = f"{100 * tick:.3g} %" if figure == "accuracy" else f"{tick:.3g}"
+        label = f"{100 * tick:.3g} %" if MEASURES[figure].percent else f"{tick:.3g}"
         body.append(_text(x(tick), height - 14, label, "middle", "axis"))
     return body
 
@@ -69,7 +72,8 @@ def intervals(methods: Sequence[Mapping[str, Any]], figure: str) -> str:
     ends = [end for m in known for end in (*m["values"], m["ci_low"], m["ci_high"]) if end is not None]
     low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
     room = max(0.05 * (high - low), 1e-3 * max(abs(high), 1e-9))
-    start, span = low - room, high - low + 2 * room
+    start, end = MEASURES[figure].within(low - room), MEASURES[figure].within(high + room)
+    span = max(end - start, 1e-12)
 
     def x(value: float) -> float:
         return float(LEFT + (value - start) / span * (WIDTH - LEFT - RIGHT))

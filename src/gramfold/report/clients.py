@@ -1,24 +1,26 @@
 """Every client's figures as the page's script reads them: columns of numbers, rounded to what can be seen.
 
-Accuracies are in per cent. A client's skew is the total variation distance between its training labels and everybody's: 0 where
-its class shares are those of all, near 1 where it has hardly any of the classes that most samples are of.
+Accuracies are in per cent. Clients are compared by the measure that fits the task. A client's skew is the total variation
+distance between its training labels and everybody's: 0 where its class shares are those of all, near 1 where it has hardly any of
+the classes that most samples are of.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gramfold.measures import MEASURES, main_measure
 from gramfold.report.text import MISSING
 
 Method = Mapping[str, Any]
 ALONE = ("local", "local-sgd")
 """The methods in which every client learns alone: what others are measured against."""
-
-
+MOST_INTERVALS = 300
+"""Clients up to which a page has their intervals: with more it would be large, and they are in result.json."""
 ESTIMATE = "leave_one_out_accuracy"
 
 
 def figure_of(methods: Sequence[Method]) -> str:
-    return "accuracy" if all("mean_accuracy" in method for method in methods) else "rmse"
+    return main_measure(methods).key
 
 
 def rounded(value: Any, figure: str = "") -> Any:
@@ -56,9 +58,18 @@ def _method(method: Method, figure: str) -> dict[str, Any]:
         "name": method["name"],
         "mean": rounded(method[f"mean_{figure}"], figure),
         "values": [rounded(client[figure], figure) for client in clients],
+        "ends": _ends(clients, figure),
         "shared": None if all(value is None for value in shared) else [rounded(value, figure) for value in shared],
         "chosen": {key: _once([_plain(client.get("chosen", {}).get(key), key) for client in clients]) for key in shown},
     }
+
+
+def _ends(clients: Sequence[Mapping[str, Any]], figure: str) -> list[list[Any] | None] | None:
+    """The clients' confidence intervals; None where there are none."""
+    if len(clients) > MOST_INTERVALS:
+        return None
+    found = [client.get("intervals", {}).get(figure) for client in clients]
+    return [ends and [rounded(end, figure) for end in ends] for ends in found] if any(found) else None
 
 
 def _sharing(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -135,10 +146,11 @@ def gains(methods: Sequence[Method]) -> tuple[list[tuple[str, str]], list[list[s
 
 def _counted(method: Method, other: Sequence[float | None], figure: str) -> list[str]:
     """Clients better, same and worse, and the mean gain; empty where no client has both figures."""
-    own, sign = [client[figure] for client in method["clients"]], 1 if figure == "accuracy" else -1
+    measure = MEASURES[figure]
+    own, sign = [client[figure] for client in method["clients"]], -1 if measure.less_is_better else 1
     steps = [sign * (a - b) for a, b in zip(own, other, strict=False) if a is not None and b is not None]
     if not steps:
         return []
     mean = sum(steps) / len(steps)
-    shown = "0" if not mean else f"{100 * mean:+.1f}" if figure == "accuracy" else f"{mean:+.3g}"
+    shown = "0" if not mean else f"{100 * mean:+.1f}" if measure.percent else f"{mean:+.3g}"
     return [str(sum(s > 0 for s in steps)), str(sum(s == 0 for s in steps)), str(sum(s < 0 for s in steps)), shown]

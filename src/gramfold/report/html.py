@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from gramfold.measures import main_measure
 from gramfold.report import papers
-from gramfold.report.clients import ESTIMATE, clients_of, figure_of, gains, rounded
+from gramfold.report.clients import ESTIMATE, clients_of, gains, rounded
 from gramfold.report.columns import Column, columns, per_client
 from gramfold.report.runs import Named, averaged, run_cells, runs_columns, side_by_side
 from gramfold.report.sheet import WIDE, Sheet, cells, table
@@ -60,7 +61,7 @@ def render_runs(runs: Sequence[Named]) -> str:
     """One page for several runs, given with their names: a row for each run and method."""
     shown = runs_columns(runs)
     together = side_by_side(runs)
-    sheet = Sheet(f"{len(runs)} runs", error=shown[5].title == "RMSE")
+    sheet = Sheet(f"{len(runs)} runs", main_measure([m for _, content in runs for m in _methods_of(content)]))
     sheet.html(table(_titles(shown), [("", cells(row)) for row in run_cells(runs)], "sortable runs"), _legend(shown))
     sheet.soft(
         "A run over several seeds is shown by its means, with the standard error after \N{PLUS-MINUS SIGN}. "
@@ -76,7 +77,7 @@ def render_runs(runs: Sequence[Named]) -> str:
     for name, content in runs:
         methods = averaged(content["seeds"]) if "comparison" in content else content["methods"]
         group = sheet.group(clients_of(methods))
-        sheet.figure(name, _ONE_DOT[figure_of(methods)], WIDE, kind="strips", group=group)
+        sheet.figure(name, _one_dot(methods), WIDE, kind="strips", group=group)
         everything += [{**method, "name": f"{name}: {method['name']}"} for method in methods]
     _about_methods(sheet, everything)
     return sheet.render()
@@ -84,15 +85,32 @@ def render_runs(runs: Sequence[Named]) -> str:
 
 # --- the parts of pages ---
 
-_ONE_DOT = {
-    "accuracy": "A dot is a client: the accuracy of its final model on its own test split. The upright line is the mean.",
-    "rmse": "A dot is a client: the error (RMSE) of its final model on its own test split. The upright line is the mean.",
-}
+
+def _methods_of(content: Mapping[str, Any]) -> Sequence[Method]:
+    """Those of a run; of one over several seeds, those of its first."""
+    found: Sequence[Method] = content["seeds"][0]["methods"] if "comparison" in content else content["methods"]
+    return found
+
+
+def _one_dot(methods: Sequence[Method]) -> str:
+    title = main_measure(methods).title
+    return f"A dot is a client: the {title} of its final model on its own test split. The upright line is the mean."
+
+
+def _without(methods: Sequence[Method]) -> str:
+    """A word about clients for which the measure that leads is not defined."""
+    measure = main_measure(methods)
+    lone = [c["name"] for c in methods[0]["clients"] if c["test"] and c.get(measure.key) is None]
+    if not lone or measure.key not in ("auc", "average_precision"):
+        return ""
+    named = ", ".join(map(str, lone[:5])) + (", ..." if len(lone) > 5 else "")
+    one = "client has" if len(lone) == 1 else "clients have"
+    return f"{len(lone)} {one} test samples of one class alone, and so no {measure.title}: {named}."
 
 
 def _opened(result: Mapping[str, Any], what: str, methods: Sequence[Method]) -> Sheet:
     partition = result["partition"]
-    sheet = Sheet(str(result["data"]["name"]), error=bool(methods) and figure_of(methods) == "rmse")
+    sheet = Sheet(str(result["data"]["name"]), main_measure(methods))
     about = f"{partition['clients']} clients, partitioned by {partition['kind']}, {what}"
     sheet.soft(f"{about}. gramfold {result['gramfold']}.")
     return sheet
@@ -108,17 +126,21 @@ def _about_clients(sheet: Sheet, methods: Sequence[Method], labels: Mapping[str,
     """All figures in which a client is a mark: it can be highlighted in all of them at once."""
     clients = clients_of(methods, labels)
     group, figure = sheet.group(clients), clients["figure"]
-    unit = "accuracy" if figure == "accuracy" else "error"
+    unit = main_measure(methods).title
+    unit = unit if unit.isupper() else unit.capitalize()
     sheet.heading("Every client's final model")
-    hint = f"{_ONE_DOT[figure]} Point at a client to see it in all figures, click to keep it."
+    lone = _without(methods)
+    if lone:
+        sheet.soft(lone)
+    hint = f"{_one_dot(methods)} Point at a client to see it in all figures, click to keep it."
     sheet.figure("All clients, all methods", hint, WIDE, kind="strips", group=group)
     worst = "Clients from the worst served to the best, each method in its own order."
     sheet.figure("Sorted", worst, kind="sorted", group=group)
-    sheet.figure(f"{unit.capitalize()} against size", "Training samples, logarithmic.", kind="scatter", x="train", group=group)
+    sheet.figure(f"{unit} against size", "Training samples, logarithmic.", kind="scatter", x="train", group=group)
     if clients["skew"] is not None:
         note = "Skew: how far a client's class shares are from everybody's (0: the same; total variation distance)."
-        sheet.figure(f"{unit.capitalize()} against skew", note, kind="scatter", x="skew", group=group)
-    if any(ESTIMATE in method["chosen"] for method in clients["methods"]):
+        sheet.figure(f"{unit} against skew", note, kind="scatter", x="skew", group=group)
+    if figure == "accuracy" and any(ESTIMATE in method["chosen"] for method in clients["methods"]):
         note = "What clients expected by leave-one-out, from training data alone, and what their test samples said."
         sheet.figure("Expected and measured", note, kind="scatter", x="estimate", group=group)
     _about_gains(sheet, methods, clients, group)
@@ -155,8 +177,8 @@ def _about_labels(sheet: Sheet, clients: Mapping[str, Any], group: int) -> None:
 
 def _about_methods(sheet: Sheet, methods: Sequence[Method]) -> None:
     """Figures in which a method is a line, a mark or a bar."""
-    figure = figure_of(methods)
-    unit, form = ("mean accuracy", "percent") if figure == "accuracy" else ("mean RMSE", "number")
+    measure = main_measure(methods)
+    figure, unit, form = measure.key, f"mean {measure.title}", "percent" if measure.percent else "number"
     curves = [(m, [entry for entry in m.get("history", []) if entry.get(f"mean_{figure}") is not None]) for m in methods]
     long = any(len(entries) > 1 for _, entries in curves)
 
@@ -206,9 +228,21 @@ def _about_methods(sheet: Sheet, methods: Sequence[Method]) -> None:
     phases = [phase for phase in PHASES if any(method["seconds"].get(phase) for method in methods)]
     bars = [{"name": m["name"], "parts": [rounded(float(m["seconds"].get(phase, 0.0))) for phase in phases]} for m in methods]
     sheet.figure("Time by phase", "", kind="bars", parts=phases, form="seconds", rows=bars)
+    _about_probabilities(sheet, methods)
+
+
+def _about_probabilities(sheet: Sheet, methods: Sequence[Method]) -> None:
     reliable = [_reliability(method) for method in methods if method.get("reliability")]
     if reliable:
         sheet.heading("Can the probabilities be believed?")
+        positive = [_positive(method) for method in methods if method.get("positive")]
+        if positive:
+            named = next(method["positive"]["class"] for method in methods if method.get("positive"))
+            note = (
+                f"Of samples that are given some probability of {named}, the part that is {named}; on the diagonal both agree. "
+                "The larger a mark, the more test samples. The axes end where the probabilities do."
+            )
+            sheet.figure(f"Reliability of P({named})", note, WIDE, kind="reliability", panels=positive, named=str(named))
         note = (
             "Of samples predicted with some confidence, the part that was right; on the diagonal both agree. "
             "The larger a mark, the more test samples; ECE is the mean distance from the diagonal."
@@ -220,6 +254,13 @@ def _reliability(method: Method) -> dict[str, Any]:
     bins = zip(*(method["reliability"][key] for key in ("count", "confidence", "right")), strict=True)
     shown = [[int(n), round(100 * sure / n, 1), round(100 * right / n, 1)] for n, sure, right in bins if n]
     return {"name": method["name"], "bins": shown, "error": rounded(method["calibration_error"])}
+
+
+def _positive(method: Method) -> dict[str, Any]:
+    bins = list(zip(*(method["positive"][key] for key in ("count", "confidence", "right")), strict=True))
+    shown = [[int(n), float(f"{100 * sure / n:.3g}"), float(f"{100 * right / n:.3g}")] for n, sure, right in bins if n]
+    gap = sum(abs(sure - right) for _, sure, right in bins) / max(sum(n for n, _, _ in bins), 1)
+    return {"name": method["name"], "bins": shown, "error": rounded(gap)}
 
 
 def _interval(row: Mapping[str, Any], figure: str) -> dict[str, Any]:
@@ -250,11 +291,13 @@ def _legend(shown: Sequence[Column]) -> str:
 
 def _summary(methods: Sequence[Method]) -> str:
     shown = columns(methods)
-    figure = f"mean_{figure_of(methods)}"
-    known = [method[figure] for method in methods if method[figure] is not None]
-    best = (max if figure == "mean_accuracy" else min)(known, default=None)
+    rank = next((column.best for column in shown if column.best), lambda method: None)
+    best = max((one for method in methods if (one := rank(method)) is not None), default=None)
     rows = [
-        ("best" if best is not None and method[figure] == best else "", cells([method["name"], *(c.cell(method) for c in shown)]))
+        (
+            "best" if best is not None and rank(method) == best else "",
+            cells([method["name"], *(c.cell(method) for c in shown)]),
+        )
         for method in methods
     ]
     return table([("method", ""), *_titles(shown)], rows, "sortable") + _legend(shown)

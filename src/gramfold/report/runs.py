@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.errors import GramfoldError
+from gramfold.measures import Measure, main_measure
 from gramfold.report.columns import Column, columns
 
 Named = tuple[str, Mapping[str, Any]]
@@ -74,10 +75,11 @@ def _rows(runs: Sequence[Named]) -> list[dict[str, Any]]:
     return rows
 
 
-def _with_error(column: Column, scale: float, digits: int) -> Column:
+def _with_error(column: Column, measure: Measure) -> Column:
     def cell(row: Mapping[str, Any]) -> str:
         error = row["standard_error"]
-        return column.cell(row) + ("" if error is None else f" \N{PLUS-MINUS SIGN} {scale * error:.{digits}f}")
+        written = "" if error is None else measure.shown(error, 2 if measure.percent else None)
+        return column.cell(row) + (written and f" \N{PLUS-MINUS SIGN} {written}")
 
     return Column(column.title, column.meaning, cell)
 
@@ -85,10 +87,9 @@ def _with_error(column: Column, scale: float, digits: int) -> Column:
 def runs_columns(runs: Sequence[Named]) -> list[Column]:
     rows = _rows(runs)
     figure, *others = columns(rows)
-    classes = any("mean_accuracy" in row for row in rows)
     about = [Column(key, "", lambda row, key=key: row[key]) for key in ("run", "data", "cut", "seeds")]  # type: ignore[misc]
     named = Column("method", "", lambda row: row["name"])
-    return [*about, named, _with_error(figure, 100.0 if classes else 1.0, 2 if classes else 3), *others]
+    return [*about, named, _with_error(figure, main_measure(rows)), *others]
 
 
 def run_cells(runs: Sequence[Named]) -> list[list[str]]:

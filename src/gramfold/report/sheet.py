@@ -13,6 +13,8 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+from gramfold.measures import MEASURES, Measure
+
 SCRIPTS = ("drawing.js", "highlight.js", "client_figures.js", "method_figures.js", "tables.js", "page.js")
 """In the order in which they follow from each other; the last begins to draw."""
 WIDE = "wide"
@@ -47,13 +49,17 @@ def as_script(content: Any) -> str:
 class Sheet:
     """HTML parts in their order, and the numbers of the figures among them. Texts are escaped here, parts of HTML are not."""
 
-    def __init__(self, title: str, *, error: bool = False) -> None:
+    def __init__(self, title: str, measure: Measure = MEASURES["accuracy"]) -> None:
         self.title = title
         self._parts: list[str] = [f"<h1>{escape(title)}</h1>"]
         self._figures: list[dict[str, Any]] = []
         self._groups: list[Mapping[str, Any]] = []
         self._open = False
-        self._error = error
+        self._measure = {
+            "less": measure.less_is_better, "percent": measure.percent, "unit": measure.unit, "title": measure.title,
+            "least": 0 if measure.least == 0 else None,
+            "most": None if measure.most is None else (100 if measure.percent else measure.most),
+        }  # fmt: skip
 
     def group(self, clients: Mapping[str, Any]) -> int:
         """Clients that figures speak of; gives back the number that figures call them by."""
@@ -85,7 +91,7 @@ class Sheet:
         self.html()
         style, script = _asset("page.css"), _script()
         policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
-        data = {"error": self._error, "groups": self._groups, "figures": self._figures}
+        data = {"measure": self._measure, "groups": self._groups, "figures": self._figures}
         none = "<noscript><p>The figures of this page are drawn by a script, which this browser does not run.</p></noscript>"
         return (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

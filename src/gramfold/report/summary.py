@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 CELL = "padding: 4px 8px; text-align: right; white-space: nowrap; border-bottom: 1px solid #8884"
-LEFT_OUT = ("weighted", "balanced")
+LEFT_OUT = ("weighted", "balanced", "Brier")
 """Columns that a line of text has no room for."""
+UNSHOWN = ("balanced_accuracy", "brier")
+"""Figures of a client that a line of text has no room for."""
+FIGURES = ("rmse", "auc", "log_loss", "r2", "brier", "average_precision")
+"""How keys end of figures that are no shares."""
 SVG = """
 svg { max-width: 900px; font: 13px system-ui, sans-serif; }
 svg text { fill: currentColor; }
@@ -56,18 +60,25 @@ def client_table(rows: Sequence[Mapping[str, Any]], most: int) -> str:
     """The clients' rows as text."""
     if not rows:
         return "no clients"
-    shown = [[_title(key) for key in rows[0] if _is_shown(key)]]
-    shown += [[_cell(key, row.get(key)) for key in rows[0] if _is_shown(key)] for row in rows[:most]]
+    keys = [key for key in rows[0] if _is_shown(key)]
+    shown = [[_title(key) for key in keys], *([_cell_of(row, key) for key in keys] for row in rows[:most])]
     more = [f"and {len(rows) - most} more"] if len(rows) > most else []
     return "\n".join([*aligned(shown), *more])
 
 
+def _cell_of(row: Mapping[str, Any], key: str) -> str:
+    """A figure, with its interval where it has one."""
+    shown, low, high = _cell(key, row.get(key)), row.get(f"{key}_low"), row.get(f"{key}_high")
+    return shown if low is None or high is None else f"{shown} [{_cell(key, low)}, {_cell(key, high)}]"
+
+
 def _is_shown(key: str) -> bool:
-    return not key.startswith("chosen.")
+    return not key.startswith((*UNSHOWN, "chosen.")) and not key.endswith(("_low", "_high"))
 
 
 def _title(key: str) -> str:
     words = key.replace("_bytes", "").replace("_", " ").replace("rmse", "RMSE").replace("auc", "AUC").replace("r2", "R2")
+    words = words.replace("brier", "Brier").replace("average precision", "AP")
     return f"{words} %" if key.endswith("accuracy") else words
 
 
@@ -76,7 +87,7 @@ def _cell(key: str, value: Any) -> str:
         return MISSING
     if key.endswith("accuracy"):
         return percent(value)
-    if key.endswith(("rmse", "auc", "log_loss", "r2")):
+    if key.endswith(FIGURES):
         return number(value)
     return size(value) if key.endswith("_bytes") else setting(value)
 

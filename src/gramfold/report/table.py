@@ -14,8 +14,8 @@ ON_THE_PAGE = ("weighted %", "balanced %")
 ROOM = 150
 """Characters of a line where nobody says how many there are."""
 SPARED = (
-    "balanced", "log loss", "down / client", "AUC", "ECE", "95 % CI of", "rounds", "shared model", "LOO estimate", "up / client",
-    "worst 10 %", "R2", "time", "95 % CI",
+    "balanced", "Brier", "down / client", "ECE", "rounds", "95 % CI,", "95 % CI of", "AP", "shared model", "LOO estimate",
+    "up / client", "worst 10 %", "time", "R2", "log loss", "AUC", "accuracy", "95 % CI",
 )  # fmt: skip
 """How columns begin that a narrow terminal goes without, the first of them first; the page has them all."""
 
@@ -28,9 +28,10 @@ def result_table(result: Mapping[str, Any], room: int = ROOM) -> "Table":
     rows = [[method["name"], *(column.cell(method) for column in shown)] for method in methods]
     table = _table(title, *_fitting(["method", *(column.title for column in shown)], rows, room), room)
     table.columns[0].style = "cyan"
-    best = max((method.get("mean_accuracy") or 0.0 for method in methods), default=0.0)
-    for row, method in zip(table.rows, methods, strict=True):
-        row.style = "bold" if method.get("mean_accuracy") == best else None
+    ranks = [rank(method) for method in methods] if (rank := next((c.best for c in shown if c.best), None)) else []
+    known = [one for one in ranks if one is not None]
+    for row, one in zip(table.rows, ranks, strict=False):
+        row.style = "bold" if known and one == max(known) else None
     return table
 
 
@@ -76,7 +77,7 @@ def _fitting(header: list[str], rows: list[list[str]], room: int) -> tuple[list[
     """Without columns that there is no room for."""
     for spared in SPARED:
         if _taken(_narrowest(header, rows)) > room:
-            kept = [i for i, name in enumerate(header) if not name.startswith(spared)]
+            kept = [i for i, name in enumerate(header) if i < 2 or not name.startswith(spared)]  # method and main measure stay
             header, rows = [header[i] for i in kept], [[row[i] for i in kept] for row in rows]
     return header, rows
 

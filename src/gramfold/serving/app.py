@@ -4,6 +4,7 @@ GET  /                   a page to try it
 GET  /health             what is served
 GET  /metrics            how many were asked and how they ended, for Prometheus
 POST /predict            the only head's, or NAME/predict for one of several: JSON, or an image as a form's file or as it is
+                         ?novelty=1: also how unusual each sample is
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -80,18 +81,19 @@ def make_app(heads: Mapping[str, Served], hosts: Sequence[str] = LOOPBACK, key: 
             answers = await run_in_threadpool(await _question(request, served))
         except GramfoldError as error:
             return JSONResponse({"error": " ".join(str(error).split())}, 400)
-        return JSONResponse({"head": served.name, "predictions": answers})
+        return JSONResponse({"head": served.name, **answers})
 
-    async def _question(request: Request, served: Served) -> Callable[[], list[dict[str, Any]]]:
+    async def _question(request: Request, served: Served) -> Callable[[], dict[str, Any]]:
         """What is to be computed; raises where the question cannot be read."""
+        novelty = request.query_params.get("novelty", "").lower() in ("1", "true")
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "multipart/form-data":
             image = await _uploaded(request)
-            return lambda: served.see(image)
+            return lambda: served.see(image, novelty)
         body = await request.body()
         if kind.startswith("image/") or kind == "application/octet-stream":
-            return lambda: served.see(body)
-        return lambda: served.answer(read_question(body))
+            return lambda: served.see(body, novelty)
+        return lambda: served.answer(read_question(body), novelty)
 
     async def _uploaded(request: Request) -> bytes:
         """The form's file."""

@@ -3,7 +3,7 @@
 import io
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from gramfold.extras import require
 from gramfold.heads import Head
 from gramfold.numerics.arrays import to_numpy
 from gramfold.origin import BACKBONE, TABLE, Origin
-from gramfold.sources import TableEncoder
+from gramfold.sources import TableEncoder, encoded_with_remark
 
 MOST_SAMPLES = 10_000
 """Samples of one question."""
@@ -41,6 +41,7 @@ class Served:
             "inputs": list(self.head.shape),
             "labels": None if self.head.labels is None else list(self.head.labels),
             "probabilities": self.head.probabilistic,
+            "novelty": self.head.familiar is not None,
             "takes": self.takes,
             "origin": None if origin is None else {"name": origin.name, "fingerprint": origin.fingerprint},
         }
@@ -55,8 +56,9 @@ class Served:
             return ["features", "rows"]
         return ["features", "image" if origin.options.get("kind") == IMAGES else "texts"]
 
-    def answer(self, question: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Predictions for `features` (rows of numbers), `rows` (of a table, by column) or `texts`."""
+    def answer(self, question: Mapping[str, Any], novelty: bool = False) -> dict[str, Any]:
+        """Predictions for `features` (rows of numbers), `rows` (of a table, by column) or `texts`; and a remark where a table's
+        rows lack columns, or have words that the head does not know."""
         given = [key for key in ("features", "rows", "texts") if key in question]
         if len(given) != 1 or given[0] not in self.takes:
             raise GramfoldError(f"{self.name} takes one of: {', '.join(self.takes)}")
@@ -67,18 +69,19 @@ class Served:
         if not isinstance(values, list) or not values or len(values) > MOST_SAMPLES:
             raise GramfoldError(f"`{given[0]}` must be a list of 1 to {MOST_SAMPLES} samples")
         if given[0] == "features":
-            return self._predicted(np.asarray(values, dtype=np.float64) if _even(values) else values)
+            return {"predictions": self._predicted(np.asarray(values, dtype=np.float64) if _even(values) else values, novelty)}
         if given[0] == "texts":
-            return self._predicted(self._extracted(TEXTS, values))
-        return self._predicted(self._encoded(values))
+            return {"predictions": self._predicted(self._extracted(TEXTS, values), novelty)}
+        encoded, remark = self._encoded(values)
+        return {"predictions": self._predicted(encoded, novelty), **({"remark": remark} if remark else {})}
 
-    def see(self, image: bytes) -> list[dict[str, Any]]:
+    def see(self, image: bytes, novelty: bool = False) -> dict[str, Any]:
         """The prediction for an image's file."""
         if "image" not in self.takes:
             raise GramfoldError(f"{self.name} takes {', '.join(self.takes)}, no image")
         try:
             check_pixels(image)
-            return self._predicted(self._extracted(IMAGES, [image]))
+            return {"predictions": self._predicted(self._extracted(IMAGES, [image]), novelty)}
         except GramfoldError as error:
             raise GramfoldError(f"the image {error}" if str(error).startswith("cannot be read") else str(error)) from None
 
@@ -90,18 +93,24 @@ class Served:
         with self._backbones.lock:
             return backbone(samples)
 
-    def _encoded(self, rows: list[Any]) -> np.ndarray:
+    def _encoded(self, rows: list[Any]) -> tuple[np.ndarray, str]:
         assert self.head.origin is not None
-        encoder = TableEncoder.reopen(self.head.origin)
-        names = encoder.names
         if not all(isinstance(row, Mapping) for row in rows):
+            names = TableEncoder.reopen(self.head.origin).names
             raise GramfoldError(f"`rows` must be objects with the columns {', '.join(names)}")
-        return encoder({name: np.array([row.get(name) for row in rows], dtype=object) for name in names})
+        return encoded_with_remark(self.head.origin, rows, "the question")
 
-    def _predicted(self, rows: Any) -> list[dict[str, Any]]:
+    def _predicted(self, rows: Any, novelty: bool) -> list[dict[str, Any]]:
+        answers = self._told(rows)
+        if novelty:
+            for answer, share in zip(answers, self._in_parts(rows, self.head.novelty).tolist(), strict=True):
+                answer["novelty"] = share
+        return answers
+
+    def _told(self, rows: Any) -> list[dict[str, Any]]:
         head = self.head
         try:
-            scores = self._scores(rows)
+            scores = self._in_parts(rows, self.head.scores)
         except (OverflowError, RecursionError):
             raise GramfoldError("the samples hold a number that is none, such as one of 400 digits") from None
         if head.labels is None:
@@ -115,11 +124,11 @@ class Served:
                 answer["probabilities"] = dict(zip(names, shares, strict=True))
         return answers
 
-    def _scores(self, rows: Any) -> np.ndarray:
-        """The scores, some samples at a time: their features may take far more than they do."""
+    def _in_parts(self, rows: Any, of: Callable[[Any], Any]) -> np.ndarray:
+        """What the head says of samples, some at a time: their features may take far more than they do."""
         streams = (*self.head.streams, *self.head.refinement)
         step = max(1, AT_ONCE // max([1, *(stream.map.dim for stream in streams)]))
-        return np.concatenate([to_numpy(self.head.scores(rows[i : i + step])) for i in range(0, len(rows), step)])
+        return np.concatenate([to_numpy(of(rows[i : i + step])) for i in range(0, len(rows), step)])
 
 
 def check_pixels(image: bytes) -> None:

@@ -13,6 +13,7 @@ import scipy.linalg
 
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.solve.ridge import Penalty
 from gramfold.wire.record import Record
 
 UNLIKELY, BEYOND = 0.02, 4.0
@@ -30,19 +31,19 @@ class Discriminant(Record, kind="discriminant"):
 
     @classmethod
     def from_moments(
-        cls, weights: Array, cross: Array, penalty: float, counts: np.ndarray, leverage: float, rounded: bool = False
+        cls, weights: Array, cross: Array, penalty: Penalty, counts: np.ndarray, leverage: float, rounded: bool = False
     ) -> "Discriminant":
         """The discriminant of the left-out scores of all clients' samples, every leverage taken at its mean, as GCV does.
 
-        With (S + b I) W = M the plain scores P have P'Y = W'M and P'P = W'M - b W'W. A left-out score is
-        u = (p - h y) / (1 - h); its moments follow from those and the counts D = Y'Y. `rounded`: the weights will be, to a
+        With (S + P) W = M the plain scores U have U'Y = W'M and U'U = W'M - W'P W. A left-out score is
+        (u - h y) / (1 - h); its moments follow from those and the counts D = Y'Y. `rounded`: the weights will be, to a
         few digits.
         """
         free = max(1.0 - leverage, 1e-3)
         n, classes = counts.sum(), len(counts)
         plain_targets = arrays.to_numpy(weights.T @ cross)
         plain_targets = (plain_targets + plain_targets.T) / 2
-        plain_plain = plain_targets - penalty * arrays.to_numpy(weights.T @ weights)
+        plain_plain = plain_targets - arrays.to_numpy(weights.T @ (penalty * weights))
         diagonal = np.diag(counts.astype(float))
         with_targets = (plain_targets - leverage * diagonal) / free
         with_itself = (plain_plain - 2 * leverage * plain_targets + leverage**2 * diagonal) / free**2

@@ -6,7 +6,7 @@ import numpy as np
 
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.solve.ridge import Cholesky
+from gramfold.solve.ridge import Cholesky, Penalty
 
 CAUTION = 1.4
 """How many times a degree of freedom counts in tables. Once is right where noise is the same everywhere; where a few samples are
@@ -19,20 +19,20 @@ MAX_FREEDOM = 0.5
 
 
 def gcv_score(
-    gram: Array, cross: Array, target_squares: float, n: float, penalty: float, caution: float = 1.0
+    gram: Array, cross: Array, target_squares: float, n: float, penalty: Penalty, caution: float = 1.0
 ) -> tuple[float, float]:
     """n RSS / (n - df)^2 from a Cholesky factorisation, and df / n; infinite where there is no factorisation. `caution`: how many
     times a degree of freedom counts.
 
-    With (S + b I) W = M: RSS = |Y|^2 - <W, M> - b |W|^2 and df = m - b trace((S + b I)^-1).
+    With (S + P) W = M: RSS = |Y|^2 - <W, M> - <W, P W> and df = m - trace(P (S + P)^-1).
     """
-    lower = arrays.cholesky(gram, penalty)
+    lower = arrays.cholesky(gram, penalty if isinstance(penalty, int | float) else penalty[:, 0])
     if lower is None:
         return np.inf, np.inf
     factor = Cholesky(lower)
     weights = factor.solve(cross)
-    rss = target_squares - float((weights * cross).sum()) - penalty * float((weights**2).sum())
-    freedom = len(gram) - penalty * float(factor.inverse_diagonal().sum())
+    rss = target_squares - float((weights * cross).sum()) - float((penalty * weights**2).sum())
+    freedom = len(gram) - float((penalty * factor.inverse_diagonal()[:, None]).sum())
     return n * max(rss, 0.0) / max(n - caution * freedom, 1e-9 * n) ** 2, freedom / max(n, 1)
 
 
@@ -41,15 +41,25 @@ def mean_squared_row(gram: Array, n: float) -> float:
     return float(gram.diagonal().sum()) / max(n, 1) or 1.0
 
 
-def choose_penalty(gram: Array, cross: Array, target_squares: float, n: float, caution: float = 1.0) -> float:
+def choose_penalty(
+    gram: Array,
+    cross: Array,
+    target_squares: float,
+    n: float,
+    caution: float = 1.0,
+    units: Array | None = None,
+    mean_square: float | None = None,
+) -> float:
     """The penalty of least GCV on the grid, by descent: some eight factorisations, far cheaper than an eigendecomposition.
 
+    `units` (m x 1): each feature's penalty's; None: one. `mean_square`: that of a feature vector in these, the grid's unit.
     Fits with more than MAX_FREEDOM degrees of freedom per sample are passed over: near interpolation GCV is 0/0.
     """
-    grid = GRID * mean_squared_row(gram, n)
+    grid = GRID * (mean_squared_row(gram, n) if mean_square is None else mean_square)
 
     def score(i: int) -> float:
-        gcv, freedom = gcv_score(gram, cross, target_squares, n, float(grid[i]), caution)
+        penalty = float(grid[i]) if units is None else float(grid[i]) * units
+        gcv, freedom = gcv_score(gram, cross, target_squares, n, penalty, caution)
         return gcv if freedom <= MAX_FREEDOM else 1e300 * (1.0 - i / len(grid))  # descend towards larger penalties
 
     return float(grid[descend(score, len(grid))])

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.magnitude import require_products
-from gramfold.solve.ridge import Factor
+from gramfold.solve.ridge import Factor, Penalty
 
+ZERO = 1e-13
+"""An eigenvalue below so much of the largest is none."""
 LIMIT = 1e-12
 """A penalty that stands for none, in units of the rows' mean squared length."""
 
@@ -16,9 +18,9 @@ def leverages(factor: Factor, rows: Array) -> Array:
     return (factor.solve_lower(rows.T) ** 2).sum(0)
 
 
-def mean_leverage(factor: Factor, penalty: float, n: float) -> float:
-    """The mean of h_i over the n rows that A = gram + penalty I was made of: df / n, with df = m - penalty trace(A^-1)."""
-    return (factor.size - penalty * float(factor.inverse_diagonal().sum())) / max(n, 1)
+def mean_leverage(factor: Factor, penalty: Penalty, n: float) -> float:
+    """The mean of h_i over the n rows that A = gram + P was made of: df / n, with df = m - trace(P A^-1)."""
+    return (factor.size - float((penalty * factor.inverse_diagonal()[:, None]).sum())) / max(n, 1)
 
 
 def left_out_residuals(residuals: Array, leverage: Array) -> Array:
@@ -32,22 +34,25 @@ class Kernel:
 
     U has min(n, m) columns; on the complement K is zero. Where samples have weights, `roots` are the square roots of these
     (n x 1), by which the rows have been multiplied already. What is left out is then a sample with all its weight.
+    `free`: a unit vector (n x 1) that K is zero on, and along which targets are fitted without any penalty: the intercept of
+    centred rows.
     """
 
     values: Array
     vectors: Array
     roots: Array | None = None
+    free: Array | None = None
 
     @classmethod
-    def of(cls, rows: Array, roots: Array | None = None) -> "Kernel":
+    def of(cls, rows: Array, roots: Array | None = None, free: Array | None = None) -> "Kernel":
         require_products(features=rows)
         n, m = rows.shape
         if n <= m:
             values, vectors = arrays.eigh(arrays.outer_gram(rows))
-            return cls(values * (values > 0), vectors, roots)
+            return cls(values * (values > (0.0 if free is None else ZERO * abs(values).max())), vectors, roots, free)
         values, right = arrays.eigh(arrays.gram(rows))
-        real = values > 1e-13 * abs(values).max()
-        return cls(values[real], (rows @ right[:, real]) / values[real] ** 0.5, roots)
+        real = values > ZERO * abs(values).max()
+        return cls(values[real], (rows @ right[:, real]) / values[real] ** 0.5, roots, free)
 
     @property
     def mean_diagonal(self) -> float:
@@ -71,11 +76,18 @@ class Kernel:
     def left_out_residuals(self, targets: Array, penalty: float) -> Array:
         """y_i minus what ridge with this penalty, fitted on the other rows, predicts for i.
 
-        With a = (K + p I)^-1 Y this is a_i / [(K + p I)^-1]_ii.
+        With a = (K + p I)^-1 Y this is a_i / [(K + p I)^-1]_ii. With a free direction u, (K + p I)^-1 - u u' / p stands for that
+        inverse; of a single sample nothing is left, and so nothing predicted.
         """
         penalty = max(penalty, LIMIT * self.mean_diagonal)  # without any, the left-out fit is a limit
         weights = 1.0 / (self.values + penalty)
         on_zero = 1.0 / penalty
-        solved = self.apply(weights, on_zero, targets if self.roots is None else self.roots * targets)
-        left_out = solved / self.diagonal(weights, on_zero)[:, None]
+        if self.free is not None and len(targets) == 1:
+            return targets
+        weighted = targets if self.roots is None else self.roots * targets
+        diagonal = self.diagonal(weights, on_zero)[:, None]
+        if self.free is not None:
+            weighted = weighted - self.free * (self.free.T @ weighted)
+            diagonal = (diagonal - self.free**2 * on_zero).clip(min=LIMIT * on_zero)
+        left_out = self.apply(weights, on_zero, weighted) / diagonal
         return left_out if self.roots is None else left_out / self.roots

@@ -11,6 +11,7 @@ import numpy as np
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve.gcv import CAUTION, choose_penalty, gcv_score
+from gramfold.solve.units import PLAIN, Units, of_penalties
 
 FLOOR_PER_FEATURE = 2.5e-6
 """What every direction has of the largest, in units of A and for every feature that is drawn: a direction may matter where the
@@ -61,9 +62,11 @@ def importance(axes: Array, base: float) -> tuple[float, ...]:
     return tuple(np.round(lengths / lengths.max(), 3).clip(1e-3).tolist())
 
 
-def score(gram: Array, cross: Array, target_squares: float, n: float) -> float:
-    """How far off features are by generalised cross-validation, at their best penalty."""
-    penalty = choose_penalty(gram, cross, target_squares, n, CAUTION)
+def score(gram: Array, cross: Array, target_squares: float, n: float, units: Units = PLAIN) -> float:
+    """How far off features are by generalised cross-validation, at their best penalty, in these units."""
+    each, mean_square = of_penalties(gram, n, units)
+    penalty = choose_penalty(gram, cross, target_squares, n, CAUTION, each, mean_square)
+    penalty = penalty if each is None else penalty * each
     return gcv_score(gram, cross, target_squares, n, penalty, CAUTION)[0]
 
 

@@ -1,20 +1,27 @@
-"""Ridge systems (G + penalty I) X = B: factorise once, solve for many right-hand sides, or for many penalties."""
+"""Ridge systems (G + P) X = B: factorise once, solve for many right-hand sides, or for many penalties.
+
+P is diagonal: a penalty is one number for all features, or a column (m x 1) of one for each, zero for an intercept.
+"""
 
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from gramfold.errors import IllConditionedWarning
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.numerics.magnitude import SMALLEST
 from gramfold.wire.record import Record
 
 MAX_CONDITION = 1e14
 """Beyond this a Cholesky solution has no correct digit in float64."""
 EMPTY = 1e-15
 """A direction with less than this part of the largest eigenvalue has no samples in it."""
+Penalty = Any
+"""A float, or an array of m x 1."""
 
 
 @dataclass(frozen=True)
@@ -89,21 +96,31 @@ class LeastNorm(Factor, kind="least-norm"):
         return (self.inverse_root**2).sum(0)
 
 
-def factorise(gram: Array, penalty: float = 0.0) -> Factor:
-    """Factorise gram + penalty I, reading the lower triangle only.
+def factorise(gram: Array, penalty: Penalty = 0.0) -> Factor:
+    """Factorise gram + P, reading the lower triangle only.
 
     Cholesky; where that fails or the result would be noise, an eigendecomposition whose eigenvalues are raised to a floor,
-    with a warning that says so.
+    with a warning that says so. Where every feature has a penalty of its own, neither depends on the units of the features.
     """
-    lower = arrays.cholesky(gram, penalty)
+    units, shift = 1.0, penalty
+    if not isinstance(penalty, int | float):
+        shift = penalty[:, 0]
+        units = gram.diagonal() + shift
+        units = (units + (units < SMALLEST**2)) ** 0.5
+    lower = arrays.cholesky(gram, shift)
+    condition = np.inf
     if lower is not None:
-        condition = _condition_estimate(lower)
+        condition = _condition_estimate(lower, units)
         if condition <= MAX_CONDITION:
             return Cholesky(lower)
+    if isinstance(penalty, int | float):
+        values, vectors = arrays.eigh(gram)
+        values = values + penalty
     else:
-        condition = np.inf
-    values, vectors = arrays.eigh(gram)
-    values = values + penalty
+        gram = gram / units / units[:, None]
+        arrays.add_to_diagonal(gram, shift / units**2)
+        values, vectors = arrays.eigh(gram)
+        penalty = float(penalty.max())
     largest = float(abs(values).max()) if len(values) else 1.0
     floor = max(largest / MAX_CONDITION, np.finfo(np.float64).tiny)
     warnings.warn(
@@ -116,14 +133,14 @@ def factorise(gram: Array, penalty: float = 0.0) -> Factor:
     keep = values > 10 * floor
     weights = arrays.zeros((len(values),), values)
     weights[keep] = values[keep] ** -0.5
-    return LeastNorm((vectors * weights).T)
+    return LeastNorm((vectors * weights).T / units)
 
 
-def _condition_estimate(lower: Array) -> float:
-    """A lower bound of the condition number of L L', from the diagonal of L."""
+def _condition_estimate(lower: Array, units: Array | float = 1.0) -> float:
+    """A lower bound of the condition number of L L' in these units, from the diagonal of L."""
     if not len(lower):
         return 1.0
-    diagonal = abs(lower.diagonal())
+    diagonal = abs(lower.diagonal()) / units
     ratio = float(diagonal.max()) / max(float(diagonal.min()), 1e-300)
     return ratio * ratio  # infinite, where ** would raise
 
@@ -159,6 +176,6 @@ class Spectrum:
         return self.vectors @ (self.rotate(right) / (self.values + penalty)[:, None])
 
 
-def ridge(gram: Array, cross: Array, penalty: float) -> Array:
-    """(gram + penalty I)^-1 cross."""
+def ridge(gram: Array, cross: Array, penalty: Penalty) -> Array:
+    """(gram + P)^-1 cross."""
     return factorise(gram, penalty).solve(cross)

@@ -9,6 +9,7 @@ import numpy as np
 
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
+from gramfold.solve.ridge import Penalty
 
 STEPS = 50
 START = 2.0
@@ -68,7 +69,7 @@ def fit_temperature(
     return spread / sharpness
 
 
-def temperature_of_moments(weights: Array, cross: Array, penalty: float, counts: np.ndarray, leverage: float) -> float:
+def temperature_of_moments(weights: Array, cross: Array, penalty: Penalty, counts: np.ndarray, leverage: float) -> float:
     """T of a pooled ridge, from what a server has folded: that of scores drawn from a Gaussian for each class, with the first two
     moments of the left-out scores of all clients' samples (see `Discriminant`), every leverage taken at its mean.
     """
@@ -81,16 +82,16 @@ def temperature_of_moments(weights: Array, cross: Array, penalty: float, counts:
 
 
 def left_out_moments(
-    weights: Array, cross: Array, penalty: float, counts: np.ndarray, leverage: float
+    weights: Array, cross: Array, penalty: Penalty, counts: np.ndarray, leverage: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The means (C x C, a row a class) of left-out scores, and their covariance within classes.
 
-    With (S + b I) W = M the plain scores P have P'Y = W'M and P'P = W'M - b W'W; a left-out score is u = (p - h y) / (1 - h).
+    With (S + P) W = M the plain scores U have U'Y = W'M and U'U = W'M - W'P W; a left-out score is (u - h y) / (1 - h).
     """
     free = max(1.0 - leverage, 1e-3)
     with_targets = arrays.to_numpy(weights.T @ cross)
     with_targets = (with_targets + with_targets.T) / 2
-    with_itself = with_targets - penalty * arrays.to_numpy(weights.T @ weights)
+    with_itself = with_targets - arrays.to_numpy(weights.T @ (penalty * weights))
     shares = np.maximum(counts, 1)
     plain = (with_targets / shares).T
     within = (with_itself - (plain.T * counts) @ plain) / counts.sum() / free**2  # a sample's own target is the same in a class

@@ -1,5 +1,6 @@
 """Source: samples before any backbone has seen them, with their labels and owners where these are known."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,10 +8,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.federation import Dataset
 from gramfold.numerics import inputs as check
-from gramfold.numerics.arrays import Array
-from gramfold.origin import Origin
 
 IMAGES, TEXTS, COLUMNS = "images", "texts", "columns"
 TRAINING, TESTING = ("train", "training"), ("test", "testing", "val", "valid", "validation")
@@ -35,6 +33,23 @@ class Columns:
     labelled: bool = True
     """False: labels, clients and splits are not looked at, as for samples whose class is to be predicted."""
 
+    @classmethod
+    def of(cls, columns: "Sequence[str] | Columns | None" = None, **named: Any) -> "Columns":
+        """From the arguments of functions, which are called as on the command line: `label_column`, `client_column`, ..., and
+        `columns`, those to use. What used to be given in their place, all in one, is taken for another release."""
+        if isinstance(columns, Columns):
+            warnings.warn(
+                "columns=gf.Columns(label=..., client=...) is going: write label_column=..., client_column=..., and "
+                "columns=[...] for those to use",
+                FutureWarning,
+                stacklevel=3,
+            )
+            return columns
+        if isinstance(columns, str):
+            raise GramfoldError(f"columns= lists those to use; for {columns!r} alone write columns=[{columns!r}]")
+        roles = {name.removesuffix("_column"): column for name, column in named.items()}
+        return cls(**roles, only=tuple(columns or ()))
+
 
 @dataclass(frozen=True)
 class Source:
@@ -51,12 +66,15 @@ class Source:
     wanted: tuple[str, ...] = ()
     """Columns that were asked for by name."""
 
+    starts: Mapping[str, int] | None = None
+    """Where several files lie one behind the other: each one's first sample, by its name."""
+
     def __repr__(self) -> str:
         return f"Source({self.name!r}, {self.n} samples of {self.kind})"
 
     def __post_init__(self) -> None:
         if not self.n:
-            raise GramfoldError(f"{self.name} holds no samples")
+            raise GramfoldError(f"{self.name} holds no samples; leave it out")
         if self.labels is not None:
             values = check.values(self.labels, self.n, None, self.name) if self.regression else None
             object.__setattr__(self, "labels", check.labels(self.labels, self.n, self.name) if values is None else values)
@@ -67,24 +85,27 @@ class Source:
     def n(self) -> int:
         return len(next(iter(self.items.values()), ())) if isinstance(self.items, Mapping) else len(self.items)
 
+    def known_labels(self) -> np.ndarray:
+        """The labels; raises where there are none."""
+        if self.labels is None:
+            columns = f"; its columns: {', '.join(list(self.items)[:12])}" if isinstance(self.items, Mapping) else ""
+            raise GramfoldError(
+                f"{self.name} has no labels; name the column with --label-column (in Python label_column=), or put images in a "
+                f"folder per class{columns}"
+            )
+        return self.labels
+
     def called(self, i: int) -> str:
         """A sample's name for messages."""
         item = None if isinstance(self.items, Mapping) else self.items[i]
-        return str(item) if hasattr(item, "__fspath__") else f"sample {i} of {self.name}"
+        if hasattr(item, "__fspath__"):
+            return str(item)
+        whose, first = max(((name, start) for name, start in (self.starts or {self.name: 0}).items() if start <= i), key=_second)
+        return f"sample {i - first} of {whose}"
 
-    def dataset(self, rows: Array, origin: Origin | None, kept: np.ndarray | None = None, whole: bool = True) -> Dataset:
-        """The samples as numbers: `rows` are their features, those `kept` of them (None: all)."""
-        if self.labels is None:
-            raise GramfoldError(
-                f"{self.name} has no labels; name the column with --label-column, or put images in a folder per class"
-            )
-        chosen = slice(None) if kept is None else kept
-        targets, labels = (self.labels[chosen], None) if self.regression else check.encode(self.labels[chosen])
-        train = None if self.train is None else self.train[chosen]
-        if train is not None and (train.all() or not train.any()):
-            train = None
-        client = None if self.client is None else self.client[chosen]
-        return Dataset(self.name, rows, targets, labels, train, client, whole, origin)
+
+def _second(pair: tuple[str, int]) -> int:
+    return pair[1]
 
 
 def split_of(words: Sequence[Any], whose: str) -> np.ndarray:

@@ -116,6 +116,15 @@ class TableEncoder:
         if not self.columns:
             raise GramfoldError("the table has no column with anything in it that an encoder takes")
 
+    @property
+    def places(self) -> dict[str, list[int]]:
+        """Where the numbers of every column that it takes are."""
+        found, first = {}, 0
+        for name, part in self._parts.items():
+            found[name] = list(range(first, first + len(part.titles)))
+            first += len(part.titles)
+        return found
+
     @classmethod
     def of(cls, statistics: TableStatistics) -> "TableEncoder":
         """The encoder of all rows that these are statistics of."""
@@ -127,18 +136,18 @@ class TableEncoder:
 
     def __call__(self, table: Table) -> np.ndarray:
         """n x numbers, float64. A column that the table lacks is missing in all rows; further ones are not looked at."""
-        return self.encode(self._read(table))
+        return self.encode(self.read(table))
 
     def encode(self, cells: Mapping[str, Cells]) -> np.ndarray:
         return np.concatenate([part(cells[name]) for name, part in self._parts.items()], axis=1)
 
-    def unknown(self, table: Table) -> dict[str, int]:
+    def unknown(self, cells: Mapping[str, Cells]) -> dict[str, int]:
         """How many rows have a word that this encoder does not know, by column."""
-        cells = self._read(table)
         counts = {name: part.unknown(cells[name]) for name, part in self._parts.items()}
         return {name: count for name, count in counts.items() if count}
 
-    def _read(self, table: Table) -> dict[str, Cells]:
+    def read(self, table: Table) -> dict[str, Cells]:
+        """The columns that it takes, of a table that has some of them."""
         present = [name for name in self.names if name in table]
         if not present:
             listed = ", ".join(self.names[:12]) + (", ..." if len(self.names) > 12 else "")

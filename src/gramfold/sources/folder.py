@@ -26,7 +26,7 @@ def image_folder(folder: str | Path) -> Source:
         raise GramfoldError(f"no such folder: {place}")
     paths = sorted(_images(place))
     if not paths:
-        raise GramfoldError(f"{place} holds no images ({', '.join(sorted(SUFFIXES))}); {LAYOUT}")
+        raise GramfoldError(f"{place} holds no images ({', '.join(sorted(SUFFIXES))}), and no tables; {LAYOUT}")
     parts = [path.relative_to(place).parts[:-1] for path in paths]
     train = None
     if parts[0] and {part[0].lower() for part in parts if part} <= {*TRAINING, *TESTING}:

@@ -1,54 +1,100 @@
 """Data by a path on the command line, or whatever object a program has."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.federation.npz import read_arrays
 from gramfold.sources.base import COLUMNS, IMAGES, TEXTS, Columns, Source
 from gramfold.sources.folder import image_folder
-from gramfold.sources.table import columns_of, read_table, table_source
-
-TABLES = (".csv", ".tsv", ".parquet", ".pq")
+from gramfold.sources.reading import TABLES, columns_of, is_frame, read_table
+from gramfold.sources.sites import files_of, is_pattern, is_table_file, joined, require_no_images, tables_in
+from gramfold.sources.table import table_source
+from gramfold.wire.npz import read_arrays
 
 
 def is_raw(path: str) -> bool:
-    """Whether a path names data that is not numbers yet: a folder, or a table."""
-    return Path(path).is_dir() or Path(path).suffix.lower() in TABLES
+    """Whether a path names data that is not numbers yet: a folder, a table, or a pattern of tables."""
+    return Path(path).is_dir() or is_table_file(path) or is_pattern(path)
 
 
 def open_source(path: str, columns: Columns | None = None, kind: str | None = None) -> Source:
-    """The samples in a folder of images, a table, or the `images` of an .npz file."""
+    """The samples in a folder of images or of tables, a table, tables that match a pattern, or the `images` of an .npz file."""
     place, columns = Path(path), columns or Columns()
+    if is_pattern(path):
+        return _open_tables([path], columns, kind)
     if place.is_dir():
-        if columns.regression:
-            raise GramfoldError(f"the folders in {path} are classes; for regression give a table of paths and values")
-        return image_folder(place)
-    if place.suffix.lower() in TABLES:
+        return _open_folder(place, columns, kind)
+    if is_table_file(place):
         return table_source(read_table(place), columns, place.name, place.parent, kind)
     if place.suffix.lower() == ".npz":
         return _images_of(place, columns.regression)
-    raise GramfoldError(f"{path} is no folder of images, and no .csv, .parquet or .npz file")
+    raise GramfoldError(f"{path} is no folder of images or tables, and no .csv, .parquet or .npz file")
+
+
+def _open_folder(place: Path, columns: Columns, kind: str | None) -> Source:
+    tables = tables_in(place)
+    if tables and kind != IMAGES:
+        require_no_images(place, tables)
+        return _open_tables([place], columns, kind)
+    if columns.regression:
+        raise GramfoldError(f"the folders in {place} are classes; for regression give a table of paths and values")
+    return image_folder(place)
+
+
+def _open_tables(paths: Sequence[str | Path], columns: Columns, kind: str | None) -> Source:
+    """Files, each a client."""
+    files = files_of(paths)
+    sources = {name: open_source(str(path), columns, kind) for name, path in files.items()}
+    only = Path(paths[0])
+    name = (only.name or str(only)) if len(paths) == 1 else _in_short([path.name for path in files.values()])
+    return joined(sources, columns, name)
+
+
+def _in_short(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) < 4 else f"{', '.join(names[:2])} and {len(names) - 2} more"
 
 
 def source_of(data: Any, columns: Columns | None = None, kind: str | None = None) -> Source:
-    """The samples of a path, a frame (pandas, polars, pyarrow), a data set of Hugging Face, or a list of texts or images."""
+    """The samples of a path, a frame (pandas, polars, pyarrow), a data set of Hugging Face, a list of texts or images; or of
+    several files, or of paths and frames by the names of their clients."""
+    columns = columns or Columns()
     if isinstance(data, Source):
         return data
     if isinstance(data, str | Path):
         return open_source(str(data), columns, kind)
-    if hasattr(data, "columns") or hasattr(data, "column_names") or hasattr(data, "items"):
-        table = columns_of(data)
+    if isinstance(data, Mapping) and data and all(is_table(table) for table in data.values()):
+        return joined(
+            {str(name): client_source(str(name), table, columns, kind) for name, table in data.items()}, columns, "clients"
+        )
+    if is_frame(data) or hasattr(data, "items"):
+        source = table_source(columns_of(data), columns, type(data).__name__, None, kind)
         features = getattr(data, "features", None)
-        source = table_source(table, columns or Columns(), type(data).__name__, None, kind)
-        return source if features is None else _with_class_names(source, features, columns or Columns())
+        return source if features is None else _with_class_names(source, features, columns)
     items = list(data)
+    if items and all(is_table_file(item) for item in items):
+        return _open_tables(items, columns, kind)
     found = kind or (TEXTS if items and isinstance(items[0], str) else IMAGES)
     if found == COLUMNS:
-        raise GramfoldError("a list is of texts or of images; give a table as a mapping of columns, or a frame")
+        raise GramfoldError("a list is of texts, of images or of files; give a table as a mapping of columns, or a frame")
     return Source("a list", found, items)
+
+
+def is_table(data: Any) -> bool:
+    """Whether it is a table by itself, as a client may be given: a path, a frame, or a mapping of columns."""
+    return isinstance(data, str | Path | Mapping) or is_frame(data)
+
+
+def client_source(name: str, data: Any, columns: Columns, kind: str | None = None) -> Source:
+    """One client's table, called by the client's name."""
+    if isinstance(data, Mapping) or is_frame(data):
+        return table_source(columns_of(data, f"client {name!r}"), columns, f"client {name!r}", None, kind)
+    place = Path(data)
+    if not is_table_file(place):
+        raise GramfoldError(f"client {name!r}: {place} is no table; give one of {', '.join(TABLES)}, a frame, or a Dataset")
+    return table_source(read_table(place), columns, f"client {name!r} ({place.name})", place.parent, kind)
 
 
 def _with_class_names(source: Source, features: Any, columns: Columns) -> Source:

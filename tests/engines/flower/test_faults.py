@@ -165,7 +165,8 @@ def change_answer(**more: object) -> Callable[[dict, dict], None]:
 
 
 SCORED = {"n": 10, "right": 5, "squared_error": 0.0, "calibration": None, "surprise": None, "variation": 0.0, "auc": None,
-          "balanced_accuracy": None}  # fmt: skip
+          "balanced_accuracy": None, "average_precision": None, "quadratic": None, "positives": None, "reliability": None,
+          "intervals": {}}  # fmt: skip
 ANSWERS = {
     "nothing": (lambda header, packets: header.clear(), "no valid name"),
     "no figures": (lambda header, packets: header.pop("scored"), "cannot be read"),
@@ -173,6 +174,9 @@ ANSWERS = {
     "infinite": (change_answer(scored={**SCORED, "squared_error": float("inf")}), "Infinity"),
     "NaN": (change_answer(chosen={"alpha": float("nan")}), "NaN"),
     "odd bins": (change_answer(scored={**SCORED, "calibration": {"count": [1.0]}}), "15 bins"),
+    "more of a class than there are": (change_answer(scored={**SCORED, "positives": 11}), "not within 0 and 10"),
+    "an interval of nothing known": (change_answer(scored={**SCORED, "intervals": {"luck": [0.0, 1.0]}}), "its intervals"),
+    "an interval upside down": (change_answer(scored={**SCORED, "intervals": {"auc": [1.0, 0.0]}}), "is impossible"),
     "strange bins": (change_answer(scored={**SCORED, "calibration": {"bins": [1.0]}}), "cannot be read"),
     "an estimate in words": (change_answer(chosen={"leave_one_out_accuracy": "good"}), "is not a number"),
     "choices that are none": (change_answer(chosen=3), "cannot be read"),

@@ -1,6 +1,7 @@
 """Sites that name a folder or a table instead of an .npz file: the same as all of it in one place."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from gramfold.backbones import open_backbone
 from gramfold.engines.flower.local_grid import LocalGrid, app_node, run_locally
 from gramfold.extraction import load_data
 from gramfold.remote.site import Site, head_file
-from gramfold.sources import Columns, TableEncoder, read_table
+from gramfold.sources import TableEncoder, read_table
 from raw_cases import write_function, write_photos
 
 pytest.importorskip("PIL", reason="images need pillow")
@@ -86,7 +87,7 @@ def test_tables_whose_encoder_the_sites_make_together(tmp_path):
     for site in sites:
         rows += [f"{line},{site}" for line in (tmp_path / f"{site}.csv").read_text().splitlines()[1:]]
     (tmp_path / "all.csv").write_text("\n".join(rows))
-    dataset = load_data(tmp_path / "all.csv", columns=Columns(label="sick"))
+    dataset = load_data(tmp_path / "all.csv", label_column="sick")
     here = gf.run(gf.PACE(), gf.Federation.from_dataset(dataset))
     assert here.run.task.inputs == 5, "age, whether it is missing, three wards"
     inputs = TableEncoder.reopen(here.run.task.origin)(read_table(tmp_path / "all.csv"))
@@ -97,6 +98,25 @@ def test_tables_whose_encoder_the_sites_make_together(tmp_path):
     sent = [json.loads(line) for line in (tmp_path / "state" / "east" / "sent.jsonl").read_text().splitlines()]
     assert sent[0]["statistics"] == ["age", "ward"], "the site's diary says what left it"
     assert sent[0]["words"] == {"ward": ["er", "icu"]}
+
+
+def test_a_site_that_lacks_a_column_and_a_label_by_comparison(tmp_path):
+    """Columns go by name over a network too: the sites' heads are those of the same files in one process."""
+    sites = write_tables(tmp_path)
+    west = tmp_path / "west.csv"
+    west.write_text("\n".join(f"{age},{sick}" for age, _, sick in (line.split(",") for line in west.read_text().splitlines())))
+    for site in sites.values():
+        site["label-column"] = "sick = yes"
+    result = run(sites, tmp_path)
+    assert result["sites"]["answered"] == ["east", "west"]
+    files = {name: site["data"] for name, site in sites.items()}
+    here = gf.run(gf.PACE(), gf.Federation.from_clients(files, label_column="sick = yes"))
+    for name, path in files.items():
+        head = gf.load_head(head_file(tmp_path / "state" / name, "pace"))
+        assert head.origin == here.run.task.origin
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*has no column 'ward', which is taken as missing")
+            assert np.abs(head.predict_proba(path) - here.heads[name].predict_proba(path)).max() < 1e-9
 
 
 def test_tables_and_files_of_continuous_labels(tmp_path):
@@ -110,7 +130,7 @@ def test_tables_and_files_of_continuous_labels(tmp_path):
     assert result["sites"]["answered"] == ["east", "west"]
     assert result["methods"][0]["mean_rmse"] > 0
     for name, site in sites.items():
-        dataset = load_data(site["data"], columns=Columns("cost", regression=True))
+        dataset = load_data(site["data"], label_column="cost", regression=True)
         np.savez(tmp_path / f"{name}.npz", features=dataset.inputs, labels=dataset.targets)
         site |= {"data": f"{tmp_path}/{name}.npz", "state-dir": f"{tmp_path}/other/{name}"}
     result = run(sites, tmp_path, method="afl", out=str(tmp_path / "other-out"))

@@ -5,7 +5,7 @@ import json
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +34,8 @@ from gramfold.remote.tasks import task_to_json
 MAX_SITES = 16
 """A site is two processes, and a third while it works; more sites need more machines."""
 DEADLINE_SECONDS = 900.0
+OWN: Mapping[str, Value] = {"methods": "*", "release-threshold": 0.5, "release-features": 1e9}
+"""What sites allow that are this process's own: all that a run in it would."""
 
 
 class FlowerRuns:
@@ -85,7 +87,7 @@ class FlowerRuns:
             mine = result.clients[client.name]
             if result.global_head is None or mine.shared is not None:
                 return mine
-            return replace(mine, shared=score_head(result.global_head, client.test()))
+            return replace(mine, shared=score_head(result.global_head, client.test(), uncertain=False))
 
         clients = {client.name: tested(client) for client in self.federation}
         names = clients if keep_heads else ()
@@ -144,5 +146,5 @@ def sites_of(federation: Federation, folder: Path) -> list[Site]:
     for client in federation:
         path = folder / "data" / f"{wire.file_name(client.name)}.npz"
         samples.save(path, client, federation.task)
-        sites.append(Site(client.name, {"loader": samples.LOADER, "samples": str(path), "methods": "*"}))
+        sites.append(Site(client.name, {"loader": samples.LOADER, "samples": str(path), **OWN}))
     return sites

@@ -8,7 +8,7 @@ from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.dual import ridge_with_leverages
 from gramfold.solve.leave_one_out import LIMIT, left_out_residuals
-from gramfold.solve.ridge import Factor, factorise
+from gramfold.solve.ridge import Factor, LeastNorm, factorise
 from gramfold.wire.compact import full
 from gramfold.wire.record import Record
 
@@ -25,6 +25,16 @@ class Directions(Record, kind="pace/directions"):
     """(S + beta I)^-1 R' (m x n) of the factor R that one client sent."""
 
     matrix: Array
+
+
+def root_of(source: "Factor | Sketch | Directions", along: Array) -> Array | None:
+    """T'^-1 along the columns of `along`, for the whole of A's factor T; of a sketch as many columns as there are of these."""
+    if isinstance(source, Sketch):
+        matrix, columns = full(source.matrix), along.shape[1]
+        return matrix[:, :columns] * (matrix.shape[1] / columns) ** 0.5 if matrix.shape[1] > columns else None
+    if isinstance(source, Directions | LeastNorm):  # what one client's samples span, and no more
+        return None
+    return source.solve_transposed(along)
 
 
 class Influence(ABC):

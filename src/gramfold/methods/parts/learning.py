@@ -29,6 +29,7 @@ from gramfold.features import (
     Bias,
     Concat,
     DrawnMap,
+    Linear,
     Map,
     MetricMap,
     Normalize,
@@ -38,7 +39,7 @@ from gramfold.methods.parts import columns
 from gramfold.methods.parts.columns import Columns
 from gramfold.methods.parts.own_part import Common
 from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import Space, counting, draw_map
+from gramfold.methods.spaces import Space, counting, draw_map, one_unit
 from gramfold.moments import Implied, Moments
 from gramfold.numerics import arrays, lots
 from gramfold.numerics.arrays import Array
@@ -50,7 +51,7 @@ from gramfold.wire.record import Record
 UNSEEN = 0.35
 """The share of samples that the metric never sees: a third of them judges as well as all, and the metric loses nothing by it."""
 FEW = 256
-"""Up to so many columns inputs may be a table, and whether to standardise them is tried."""
+"""Up to so many columns they are counted at once, should they be a table's; of more, linear heads tell first if they may be."""
 FEW_OUTPUTS = 10
 """Up to so many outputs gradients are summed over all of them; beyond, one random combination for every sample does as well."""
 TOOK_PART = "metric"
@@ -103,7 +104,8 @@ class Learning(Record, kind="learning"):
     space: Space
     seed: int
     inputs: str
-    """What may make inputs comparable: "rows", "columns", or "both", of which one is to be chosen."""
+    """What may make inputs comparable: "rows", "columns", or "both", of which one is to be chosen; "either": by linear heads,
+    before columns, which are many, are counted."""
     dim: int
     """Fourier features of the learned map."""
     passes: int
@@ -169,9 +171,11 @@ class Gradients:
 
 
 def begin(plan: Plan, task: Task, start: Record, own_parts: bool = False) -> Learning:
-    mode = plan.inputs or ("both" if task.inputs <= FEW else "rows")
-    space = Space.of(draw_map(Concat([Bias(), Normalize()]), task), task)
-    counted = None if mode == "rows" else Columns(task.inputs)
+    known = one_unit(task)
+    mode = plan.inputs or ("rows" if known else "either" if known is None and task.inputs > FEW else "both")
+    columns = [Linear()] if mode == "either" else []
+    space = Space.of(draw_map(Concat([Bias(), Normalize(), *columns]), task), task)
+    counted = None if mode in ("rows", "either") else Columns(task.inputs)
     own_parts = own_parts and task.labels is None
     return Learning(start, space, task.seed, mode, plan.dim, plan.passes, counted, own_parts=own_parts)
 

@@ -27,13 +27,14 @@ from gramfold.features import (
 from gramfold.methods.parts.columns import Columns
 from gramfold.methods.parts.learning import Learning, Rows, caution, combinations, gradients
 from gramfold.methods.parts.own_part import Common
-from gramfold.methods.spaces import solve_pooled
+from gramfold.methods.pooled import PooledRidge
 from gramfold.moments import Moments
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve import metric as metrics
 from gramfold.solve.gcv import mean_squared_row
 from gramfold.solve.ridge import ridge
+from gramfold.solve.units import Units
 
 SPREADS = {"rows": (0.1,), "columns": (0.1, 0.4, 1.6)}
 """The variances of the pilots' angles that are tried."""
@@ -42,6 +43,8 @@ TRIAL = 0.25
 CLEARLY = 0.7
 """Of columns that somebody has standardised, rows of one length must be off by less than this part of what columns are. Rows
 cannot be wild, which squared errors reward more than the heads do that come of them."""
+BETTER = 0.95
+"""The same before any column is counted, of linear heads: features of a backbone are level, and counting costs bytes."""
 MANY = 5000
 """Samples from which on rows of one length are better in a linear head's metric than without any."""
 SHRINKAGE = 1.0
@@ -106,8 +109,7 @@ def _after_pilot(total: Moments, learning: Learning) -> "Learning | Map":
     if not learning.passes:
         return _learned(learning, metrics.isotropic(learning.probes), pilot.columns)
     penalty = None if pilot.columns is not None else SHRINKAGE * mean_squared_row(total.lower_gram, total.weight)
-    _, factor = solve_pooled(total, penalty, caution(pilot))
-    weights = factor.solve(total.cross)
+    weights = PooledRidge.of(total, penalty, learning.space.units(), caution(pilot)).weights
     return replace(learning, weights=weights, longest=_longest(pilot, weights, learning.seed))
 
 
@@ -120,6 +122,11 @@ def _longest(pilot: MetricMap, weights: Array, seed: int) -> np.ndarray:
 
 def _after_linear(total: Moments, learning: Learning) -> "Learning | Map":
     inputs, n, full = learning.space.map.inputs, total.weight, total.gram
+    if learning.inputs == "either":
+        if _columns_are_better(total, inputs):
+            space = replace(learning.space, map=features.draw(Concat([Bias(), Normalize()]), inputs, learning.seed))
+            return replace(learning, inputs="columns", columns=Columns(inputs), space=space)
+        learning = replace(learning, inputs="rows")
     rows = None
     if learning.inputs != "columns":
         gram, cross = full[: inputs + 1, : inputs + 1], total.cross[: inputs + 1]
@@ -141,6 +148,17 @@ def _after_linear(total: Moments, learning: Learning) -> "Learning | Map":
     probes = metrics.spread_probes(full[take][:, take], n, learning.seed)
     # what matters may do so along a curve: a linear head would not know
     return _pilot(replace(learning, probes=probes, rows=rows, spread=0.0), metrics.isotropic(probes), measured)
+
+
+def _columns_are_better(total: Moments, inputs: int) -> bool:
+    """Whether a linear head of standardised columns, which come last in the moments, beats one of rows of one length."""
+    full, squares = total.gram, float(total.squares.sum())
+    scores = []
+    for first, one_unit in ((1, True), (1 + inputs, False)):
+        take = arrays.like(np.r_[0, first : first + inputs], full)
+        gram, cross = full[take][:, take], total.cross[take]
+        scores.append(metrics.score(gram, cross, squares, total.weight, Units(0, one_unit)))
+    return scores[1] < BETTER * scores[0]
 
 
 def _pilot(learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> Learning:

@@ -14,18 +14,21 @@ from gramfold.heads import Errors, Evidence, Head, Stream
 from gramfold.methods.parts.influence import Directions, Influence, OfDirections, OfFactor, OfSketch, Sketch
 from gramfold.methods.parts.own_way import Fit, OwnWay, bend, evidence_of, left_out_evidence_of
 from gramfold.methods.parts.pace_regressor import Regression
+from gramfold.methods.parts.selection import left_out_r2
 from gramfold.methods.parts.unexplained import believed, refine
+from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import Space, counting, root_weights, scaled, solve_pooled
+from gramfold.methods.spaces import Space, counting, root_weights, scaled
 from gramfold.moments import Moments
 from gramfold.moments.rounding import of_targets
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve.class_prior import ClassPrior
 from gramfold.solve.discriminant import Discriminant
-from gramfold.solve.leave_one_out import left_out_residuals, mean_leverage
+from gramfold.solve.leave_one_out import left_out_residuals
 from gramfold.solve.left_out_discriminant import LeftOutDiscriminant
 from gramfold.solve.ridge import Factor, LeastNorm, spanned
+from gramfold.solve.units import PLAIN, Units
 from gramfold.wire.compact import Compact, full
 from gramfold.wire.record import Record
 
@@ -94,25 +97,26 @@ class PaceHead:
     def keeps_uploads(self) -> bool:
         return self.regime == "moments"
 
-    def pool(self, total: Moments, seed: int, caution: float = 1.0) -> Pooled:
-        """What clients are sent, from the sum of their moments. `caution`: with which the penalty is chosen."""
+    def pool(self, total: Moments, seed: int, units: Units = PLAIN, caution: float = 1.0) -> Pooled:
+        """What clients are sent, from the sum of their moments. `units`, `caution`: in, and with, which the penalty is chosen."""
         if self.own_parts:
-            return self._pool_without(total, seed, caution)
-        beta, factor = solve_pooled(total, self.beta, caution)
-        precision, weights = of_targets(self.precision), factor.solve(total.cross)
+            return self._pool_without(total, seed, units, caution)
+        ridge = PooledRidge.of(total, self.beta, units, caution)
+        precision, weights, leverage = of_targets(self.precision), ridge.weights, ridge.leverage
         sent = Compact.of(weights, precision)
         discriminant = counts = spread = None
-        leverage = mean_leverage(factor, beta, total.weight)
         if total.labels is not None:
             counts = total.counts
-            discriminant = Discriminant.from_moments(weights, total.cross, beta, counts, leverage, precision == "float16")
+            discriminant = Discriminant.from_moments(
+                weights, total.cross, ridge.penalty, counts, leverage, precision == "float16"
+            )  # fmt: skip
         else:
-            spread = _spread(total, weights, beta, leverage)
-        source: Factor | Sketch = factor
+            spread = _spread(ridge)
+        source: Factor | Sketch = ridge.factor
         if self.regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
             signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH))
-            source = Sketch(factor.solve_transposed(arrays.like(signs / math.sqrt(SKETCH), weights)))
-        chosen = {"beta": beta}
+            source = Sketch(ridge.factor.solve_transposed(arrays.like(signs / math.sqrt(SKETCH), weights)))
+        chosen = {"beta": ridge.beta}
         if isinstance(source, Sketch):
             source = Sketch(Compact.of(source.matrix, precision))
         if discriminant is not None and precision != "float64":
@@ -121,14 +125,12 @@ class PaceHead:
             chosen["rounding"] = total.rounding
         return Pooled(sent, source, discriminant, counts, chosen, spread)
 
-    def _pool_without(self, total: Moments, seed: int, caution: float) -> Pooled:
+    def _pool_without(self, total: Moments, seed: int, units: Units, caution: float) -> Pooled:
         """The same, where targets less the clients' own parts come first, and then the targets as they are."""
         less, whole = total.halves()
-        pooled = replace(self, own_parts=False).pool(less, seed, caution)
-        beta, factor = solve_pooled(whole, self.beta, caution)
-        weights = factor.solve(whole.cross)
-        spread = _spread(whole, weights, beta, mean_leverage(factor, beta, whole.weight))
-        return replace(pooled, strangers=Compact.of(weights, of_targets(self.precision)), spread=spread)
+        pooled = replace(self, own_parts=False).pool(less, seed, units, caution)
+        ridge = PooledRidge.of(whole, self.beta, units, caution)
+        return replace(pooled, strangers=Compact.of(ridge.weights, of_targets(self.precision)), spread=_spread(ridge))
 
     def reply(self, upload: Moments | None, pooled: Pooled) -> Pooled:
         """What one client is sent where the server keeps its moments: of the sum's triangle, what its own samples touch. Who sent
@@ -270,6 +272,7 @@ class PaceHead:
             weights = honest if weights is None else weights * honest
         error = arrays.to_numpy(regression.targets - own.left_out)
         chosen = {**pooled.chosen, **own.found, "leave_one_out_rmse": math.sqrt(np.average((error**2).sum(1), weights=weights))}
+        chosen |= left_out_r2(regression.targets, own.left_out, weights)
         spread = np.zeros(error.shape[1]) if pooled.spread is None else arrays.to_numpy(pooled.spread)
         parts: dict[str, Any] = {
             "method": self.method,
@@ -289,10 +292,11 @@ def without_estimates(head: Head) -> Head:
     return replace(head, chosen={key: value for key, value in head.chosen.items() if "leave_one_out" not in key})
 
 
-def _spread(total: Moments, weights: Array, beta: float, leverage: float) -> np.ndarray:
-    """The root mean square of the left-out residuals, for each output, every leverage taken at its mean: with (S + b I) W = M the
-    squares of the plain ones sum to Y'Y - W'M - b W'W."""
-    explained = (weights * (total.cross + beta * weights)).sum(0)
+def _spread(ridge: PooledRidge) -> np.ndarray:
+    """The root mean square of the left-out residuals, for each output, every leverage taken at its mean: with (S + P) W = M the
+    squares of the plain ones sum to Y'Y - W'M - W'P W."""
+    total, weights, leverage = ridge.total, ridge.weights, ridge.leverage
+    explained = (weights * (total.cross + ridge.penalty * weights)).sum(0)
     plain = np.sqrt(np.maximum(arrays.to_numpy(total.squares - explained), 0.0) / max(total.weight, 1))
     return np.asarray(plain / max(1.0 - leverage, 1e-3))
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from gramfold.methods.parts.selection import Candidate
 from gramfold.numerics.arrays import Array
-from gramfold.solve.leave_one_out import Kernel
+from gramfold.solve.own import OwnRidge
 
 GAMMAS = np.logspace(-2.5, 1, 8)
 """Penalties tried, in units of the refinement kernel's mean diagonal."""
@@ -14,10 +14,10 @@ LAMBDAS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 
 
 def left_out_blends(
-    kernel: Kernel, residuals: Array, base: Array, gamma: float | None = None, lam: float | None = None
+    own: OwnRidge, residuals: Array, base: Array, gamma: float | None = None, lam: float | None = None
 ) -> Iterator[Candidate]:
     """base + lam * (left-out ridge prediction of the residuals), for every candidate gamma and lam."""
-    for penalty in map(float, GAMMAS * kernel.mean_diagonal) if gamma is None else [gamma]:
-        fit = residuals - kernel.left_out_residuals(residuals, penalty)
+    for penalty in map(float, GAMMAS * own.kernel.mean_diagonal) if gamma is None else [gamma]:
+        fit = own.left_out(residuals, penalty)
         for weight in LAMBDAS if lam is None else [lam]:
             yield {"gamma": penalty, "lam": weight}, base + weight * fit

@@ -45,4 +45,18 @@ def choose_candidate(
             best, chosen, left_out = (right, error), dict(parameters), scores
     if classification and best is not None:
         chosen["leave_one_out_accuracy"] = best[0]
+    if not classification:
+        chosen |= left_out_r2(targets, left_out, weights)
     return chosen, left_out
+
+
+def left_out_r2(targets: Array, scores: Array, weights: np.ndarray | None = None) -> dict[str, float]:
+    """The share of the targets' variance that left-out scores explain, in the mean over outputs: below zero, the mean of a
+    client's other samples would do better. Nothing where targets do not vary."""
+    wanted, got = to_numpy(targets), to_numpy(scores)
+    once = np.ones(len(wanted)) if weights is None else weights
+    if len(wanted) < 2:
+        return {}
+    away = (wanted - np.average(wanted, 0, once)) / (1.0 - once / once.sum())[:, None]
+    spread = once @ away**2
+    return {"leave_one_out_r2": float(1.0 - (once @ (wanted - got) ** 2 / spread).mean())} if spread.all() else {}

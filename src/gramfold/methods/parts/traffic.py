@@ -10,6 +10,7 @@ from gramfold.methods.parts.columns import COARSE, FINE
 from gramfold.methods.parts.learning import FEW as COMPARED
 from gramfold.methods.parts.learning import Plan
 from gramfold.methods.parts.pace_head import SKETCH
+from gramfold.methods.spaces import one_unit, plain_term
 from gramfold.moments.rounding import PRECISIONS, bytes_per_number, of_targets
 
 SCALE = 0.5
@@ -21,6 +22,8 @@ MANY = 10_000
 PASSES, FEW = 2, 1000
 """Of a table's metric, which begins without any; with fewer samples none: they would be learned by heart."""
 LEAST, MOST = 512, 8192
+MASKED = 0.5
+"""The most features for each sample under a secure sum: a sum of as many features as samples can be taken apart into them."""
 WORTH_LEARNING = 64
 """Where a budget leaves fewer features than this beside the rounds in which their metric is learned, these are better spent on
 more of them."""
@@ -49,46 +52,65 @@ def default_regime(width: int) -> str:
 
 
 def default_features(
-    task: Task, learn: bool | None, budget: int | None, memory: int, regime: str | None, precision: str | None = None
+    task: Task,
+    learn: bool | None,
+    budget: int | None,
+    memory: int,
+    regime: str | None,
+    precision: str | None = None,
+    bounded: bool = False,
+    masked: bool = False,
 ) -> tuple[str, str]:
     """[1, z, cos(...)], and the precision that its numbers travel in: a Fourier feature for every ten samples, within 512 and
     8192, or in what may be a table for every three, up to 2048; as long as four m x m matrices (the sum, its factor, and room to
     work) fit the memory. In a learned metric (unless told) where inputs are few or samples are many.
 
     Who gives a budget gets the largest map whose messages fit it, from 10,000 samples on up to a feature for every two of them.
-    Numbers are rounded only as far as that makes room for more features.
+    Numbers are rounded only as far as that makes room for more features. Under a secure sum (`masked`) there are no more than one
+    for every two samples, in any round.
     """
     samples = task.samples if task.samples is not None else MANY
-    table = task.inputs <= COLUMNS
+    known = one_unit(task)
+    table = not known if known is not None else task.inputs <= COLUMNS
+    plain = plain_term(task, bounded)
     share, most = (3, 2048) if table else (10, MOST)
     wanted = 2 ** int(math.log2(min(max(samples / share, LEAST), most)))
     if budget is not None and not table and samples >= MANY:
         wanted = samples // 2
+    bound = int(MASKED * samples) if masked else None
     if learn is None:
-        learn = table or samples >= MANY
+        learn = (table or samples >= MANY) and (bound is None or 1 + 2 * task.inputs + 32 <= bound)
     passes = PASSES if table and samples >= FEW else 0
     for learned in (True, False) if learn else (False,):
         least = WORTH_LEARNING if learned and budget is not None and not table else 32
-        dim, digits = _largest(task, passes if learned else None, wanted, budget, memory, regime, precision)
+        dim, digits = _largest(task, passes if learned else None, wanted, budget, memory, regime, precision, bound)
         if dim >= least:
             suffix = f":{SCALE:g}" if not learned else f"@learned:{passes}" if passes else "@learned"
-            rows = "rows+" if learned and task.inputs > COMPARED else ""
-            return f"{rows}bias+linear+fourier:{dim}{suffix}", digits
+            rows = "rows+" if budget is not None and not table and task.inputs > COMPARED else ""
+            return (f"{rows}bias+linear" if learned else f"bias+{plain}") + f"+fourier:{dim}{suffix}", digits
     digits = precision or ("float64" if budget is None else PRECISIONS[-1])
     needed = messages(task, 1 + task.inputs, None, regime, digits)
     if budget is not None and needed > budget:
         raise GramfoldError(
             f"a budget of {budget / 1000:g} kB is too small: {task.inputs} inputs take {needed / 1000:.1f} kB without any map"
         )
-    return "bias+linear", digits
+    return f"bias+{plain}", digits
 
 
 def _largest(
-    task: Task, passes: int | None, wanted: int, budget: int | None, memory: int, regime: str | None, precision: str | None
+    task: Task,
+    passes: int | None,
+    wanted: int,
+    budget: int | None,
+    memory: int,
+    regime: str | None,
+    precision: str | None,
+    bound: int | None = None,
 ) -> tuple[int, str]:
     """The most Fourier features, up to those wanted, for which there is room, and what they travel in; learned where there are
-    passes, be it none."""
-    fitting = math.isqrt(memory // 32) - 1 - task.inputs
+    passes, be it none. `bound`: the most features in all."""
+    room = math.isqrt(memory // 32)
+    fitting = (room if bound is None else min(room, bound)) - 1 - task.inputs
     if budget is None:
         while wanted > max(fitting, 31):
             wanted //= 2
@@ -124,7 +146,8 @@ def messages(task: Task, width: int, plan: Plan | None, regime: str | None, prec
     total += (16 if exact else 8) * outputs**2  # the discriminant
     if plan is None:
         return total
-    columns = plan.inputs == "columns" or (plan.inputs is None and inputs <= COMPARED)
+    tabular = one_unit(task) is False or (one_unit(task) is None and inputs <= COMPARED)
+    columns = plan.inputs == "columns" or (plan.inputs is None and tabular)
     both = columns and plan.inputs is None
     counted = 4 * inputs * (COARSE + 4 * FINE) if columns else 0
     linear = 1 + (2 if both else 1) * inputs + (plan.dim // 6 if both else 0)  # with the rows' pilot

@@ -11,7 +11,7 @@ kinds.strips = (spec, box) => {
     const height = 12 + row * methods.length + 34;
     const area = sheet(box, height, `${unit} of every client's final model, a row for each method`);
     const all = methods.flatMap((method) => method.values);
-    const x = scale(all, left + 6, area.width - 54, page.error ? { low: 0 } : { high: 100, room: 0.02 });
+    const x = scale(all, left + 6, area.width - 54, less ? ends : { ...ends, room: 0.02 });
     for (const mark of x.marks(Math.floor((area.width - left - 54) / 70))) {
         area.put(line(x(mark), 6, x(mark), height - 28, "grid"), text(x(mark), height - 10, forms[axis](mark), "middle"));
     }
@@ -51,7 +51,7 @@ kinds.strips = (spec, box) => {
         group,
         points,
         order: ranked(methods[Math.min(state.method, methods.length - 1)].values),
-        says: (point) => `${methods[point.m].name} ${shown(point.value)}`,
+        says: (point) => `${methods[point.m].name} ${sure(methods[point.m], point.i)}`,
         mark: (i) => {
             const mine = of(i);
             if (!mine.length) return [];
@@ -68,14 +68,14 @@ kinds.sorted = (spec, box) => {
     const group = groups[spec.group];
     const series = group.methods.map((method) => {
         const order = ranked(method.values);
-        if (page.error) order.reverse();
+        if (less) order.reverse();
         return { name: method.name, points: order.map((i, k) => [(100 * (k + 0.5)) / order.length, method.values[i], i]) };
     });
     const area = frame(box, {
         xs: [0, 100],
         ys: series.flatMap((one) => one.points.map((point) => point[1])),
         x: { low: 0, high: 100 },
-        y: page.error ? {} : { high: 100 },
+        y: less ? within : ends,
         xform: "percent",
         yform: axis,
         xlabel: "clients, worst first",
@@ -103,7 +103,7 @@ kinds.sorted = (spec, box) => {
         points,
         about: (point) => emphasise(series.length > 1 && point ? series[point.m].name : null),
         order: ranked(group.methods[Math.min(state.method, series.length - 1)].values),
-        says: (point) => `${series[point.m].name} ${shown(point.value)}`,
+        says: (point) => `${series[point.m].name} ${sure(group.methods[point.m], point.i)}`,
         mark: (i) => of(i).map((point) => ring(point.x, point.y, 4)),
     });
 };
@@ -134,8 +134,8 @@ kinds.scatter = (spec, box) => {
     const area = frame(box, {
         xs: both ?? xs,
         ys: both ?? ys,
-        x: { log },
-        y: {},
+        x: { log, cap: form === "percent" ? 100 : null },
+        y: within,
         xform: form,
         yform: axis,
         xlabel: name,
@@ -147,7 +147,7 @@ kinds.scatter = (spec, box) => {
         const [low, high] = [Math.min(...known), Math.max(...known)];
         area.put(line(area.x(low), area.y(low), area.x(high), area.y(high), "diagonal"));
     }
-    cloud(box, area, group, xs, ys, (i) => `${method.name} ${shown(ys[i])}, ${name} ${forms[form](xs[i])}`);
+    cloud(box, area, group, xs, ys, (i) => `${method.name} ${sure(method, i)}, ${name} ${forms[form](xs[i])}`);
 };
 function cloud(box, area, group, xs, ys, says, plain = false) {
     const points = xs
@@ -184,21 +184,21 @@ kinds.gains = (spec, box) => {
     if (!base)
         return void box.append(html("p", { class: "soft" }, `${method.name} has no shared model; choose another method above.`));
     const gain = method.values.map((value, i) =>
-        value === null || base[i] === null ? null : +((page.error ? -1 : 1) * (value - base[i])).toPrecision(6),
+        value === null || base[i] === null ? null : +((less ? -1 : 1) * (value - base[i])).toPrecision(6),
     );
     const order = ranked(gain).reverse();
     const count = (test) => order.filter((i) => test(gain[i])).length;
     const mean = order.reduce((sum, i) => sum + gain[i], 0) / (order.length || 1);
-    const [more, same, less] = [(g) => g > 0, (g) => g === 0, (g) => g < 0].map(count);
-    box.append(html("p", { class: "says" }, `${method.name}: ${more} gain, ${same} same, ${less} lose; mean ${gained(mean)}`));
+    const [won, same, lost] = [(g) => g > 0, (g) => g === 0, (g) => g < 0].map(count);
+    box.append(html("p", { class: "says" }, `${method.name}: ${won} gain, ${same} same, ${lost} lose; mean ${gained(mean)}`));
     columns(box, group, order, gain, {
         y: { room: 0.08 },
         height: 230,
         xlabel: "clients, largest gain first",
-        ylabel: page.error ? `gain in ${unit}` : "gain in points",
+        ylabel: percent ? "gain in points" : `gain in ${unit}`,
         label: `gain of ${method.name} over ${than}, a bar for each client`,
         css: (i) => (gain[i] < 0 ? "down" : "up"),
-        says: (i) => `${gained(gain[i])}: ${method.name} ${shown(method.values[i])}, ${than} ${shown(base[i])}`,
+        says: (i) => `${gained(gain[i])}: ${method.name} ${sure(method, i)}, ${than} ${shown(base[i])}`,
     });
 };
 kinds.gains.focused = true;

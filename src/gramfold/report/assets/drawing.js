@@ -13,7 +13,10 @@ const groups = page.groups.map((group) => ({
     })),
 }));
 const first = groups[0];
-const unit = page.error ? "RMSE" : "accuracy %";
+const { unit, less, percent } = page.measure;
+/** Where the axis of the measure ends, and what no axis of it goes beyond. */
+const ends = less ? { low: 0 } : page.measure.most === null ? {} : { high: page.measure.most };
+const within = { floor: page.measure.least, cap: page.measure.most };
 let plots = [];
 
 // --- numbers for people ---
@@ -41,9 +44,13 @@ const forms = {
         return value < 7200 ? `${+(value / 60).toPrecision(3)} min` : `${+(value / 3600).toPrecision(3)} h`;
     },
 };
-const shown = (value) => (value === null || value === undefined ? "\u2013" : page.error ? short(value) : value.toFixed(1));
+const shown = (value) =>
+    value === null || value === undefined ? "\u2013" : percent ? value.toFixed(1) : ends.high === 1 ? value.toFixed(3) : short(value);
+/** A client's figure with its confidence interval. */
+const sure = (method, i) =>
+    shown(method.values[i]) + (method.ends?.[i] ? ` [${shown(method.ends[i][0])}, ${shown(method.ends[i][1])}]` : "");
 const gained = (value) => (value > 0 ? "+" : "") + shown(value);
-const axis = page.error ? "number" : "percent";
+const axis = percent ? "percent" : "number";
 
 // --- elements ---
 
@@ -119,7 +126,7 @@ function decades(low, high, most) {
     return inside.length ? inside.filter((_, i) => i % stride === 0) : [low];
 }
 /** From values to pixels. On a logarithmic scale what is not positive lies below all that is, under its own mark. */
-function scale(values, from, to, { log = false, room = 0.04, low = null, high = null } = {}) {
+function scale(values, from, to, { log = false, room = 0.04, low = null, high = null, floor = null, cap = null } = {}) {
     const known = values.filter((value) => value !== null && Number.isFinite(value) && (!log || value > 0));
     const least = low ?? (known.length ? known.reduce((a, b) => Math.min(a, b)) : log ? 1 : 0);
     const most = high ?? (known.length ? known.reduce((a, b) => Math.max(a, b)) : 1);
@@ -130,6 +137,8 @@ function scale(values, from, to, { log = false, room = 0.04, low = null, high = 
     const margin = b > a ? room * (b - a) : log ? 0.3 : Math.max(Math.abs(a) * 0.1, 0.5);
     a -= low === null ? margin : 0;
     b += high === null ? margin : 0;
+    if (floor !== null) a = Math.max(a, floor);
+    if (cap !== null) b = Math.min(b, cap);
     const start = none ? from + Math.sign(to - from) * 22 : from;
     const at = (value) =>
         log && value <= 0 ? from + Math.sign(to - from) * 4 : start + ((place(value) - a) / (b - a || 1)) * (to - start);

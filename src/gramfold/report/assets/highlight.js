@@ -96,7 +96,7 @@ function tellWho() {
         const skew = group.skew ? `, skew ${group.skew[i]}` : "";
         if (!parts.length) parts.push(html("b", {}, `client ${group.names[i]}: `));
         parts.push(html("span", {}, `${group.train[i]} train, ${group.test[i]} test${skew}`));
-        parts.push(...group.methods.map((method) => html("span", {}, `${method.name} ${shown(method.values[i])}`)));
+        parts.push(...group.methods.map((method) => html("span", {}, `${method.name} ${sure(method, i)}`)));
     }
     who.replaceChildren(...parts);
 }

@@ -59,7 +59,7 @@ kinds.lines = (spec, box) => {
         xs: all.map(([x]) => place(x)),
         ys: all.map(([, y]) => y),
         x: { log: spec.log && !words },
-        y: { room: 0.06 },
+        y: { room: 0.06, cap: spec.yform === "percent" ? 100 : null },
         height: 280,
         xform: spec.xform ?? "number",
         yform: spec.yform ?? "number",
@@ -139,6 +139,7 @@ kinds.intervals = (spec, box) => {
         rows.flatMap((one) => [...one.values, one.low, one.high, one.mean]),
         left + 8,
         area.width - 56,
+        within,
     );
     for (const mark of x.marks(Math.floor((area.width - left - 56) / 70))) {
         area.put(
@@ -219,12 +220,16 @@ kinds.reliability = (spec, box) => {
         html("b", {}, name),
         html("span", { class: "soft" }, ` ECE ${error === null ? "\u2013" : error.toFixed(3)}`),
     ];
+    // of a rare class all probabilities are small: the axes end where the largest of any method does
+    const top = spec.named
+        ? Math.min(100, 1.1 * Math.max(...spec.panels.flatMap((one) => one.bins.flatMap(([, sure, right]) => [sure, right])), 1))
+        : 100;
     panels(box, spec.panels, about, (panel, { name, bins }) => {
         const area = frame(panel, {
-            xs: [0, 100],
-            ys: [0, 100],
-            x: { low: 0, high: 100 },
-            y: { low: 0, high: 100 },
+            xs: [0, top],
+            ys: [0, top],
+            x: { low: 0, high: top },
+            y: { low: 0, high: top },
             height: 180,
             left: 42,
             top: 8,
@@ -236,7 +241,7 @@ kinds.reliability = (spec, box) => {
             ylabel: "",
             label: `reliability of ${name}: the part that was right against confidence`,
         });
-        area.put(line(area.x(0), area.y(0), area.x(100), area.y(100), "diagonal"));
+        area.put(line(area.x(0), area.y(0), area.x(top), area.y(top), "diagonal"));
         const most = Math.max(...bins.map(([n]) => n), 1);
         area.put(
             draw(
@@ -247,7 +252,8 @@ kinds.reliability = (spec, box) => {
         );
         for (const [n, sure, right] of bins) {
             const dot = dots([[area.x(sure), area.y(right)]], 2 + 5 * Math.sqrt(n / most), 0.85);
-            dot.append(draw("title", {}, `${n} samples, confidence ${sure} %, right ${right} %`));
+            const words = spec.named ? `P(${spec.named}) ${sure} %, found ${right} %` : `confidence ${sure} %, right ${right} %`;
+            dot.append(draw("title", {}, `${n} samples, ${words}`));
             area.put(dot);
         }
     });

@@ -47,7 +47,7 @@ for (const details of document.querySelectorAll("details.all")) {
                 group.train[i],
                 group.test[i],
                 ...(group.skew ? [group.skew[i]] : []),
-                ...group.methods.map((method) => shown(method.values[i])),
+                ...group.methods.map((method) => sure(method, i)),
             ];
             const row = html(
                 "tr",

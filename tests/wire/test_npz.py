@@ -10,7 +10,7 @@ import pytest
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import load_npz
-from gramfold.federation.npz import read_arrays
+from gramfold.wire.npz import read_arrays
 
 X, Y = np.eye(6), np.arange(6) % 2
 
@@ -54,7 +54,7 @@ def test_a_header_that_promises_what_is_not_there_is_refused(tmp_path, shape):
 
 
 def test_a_file_that_was_made_to_fill_memory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("gramfold.federation.npz.LARGE", 2**20)
+    monkeypatch.setattr("gramfold.wire.npz.LARGE", 2**20)
     path = archive(tmp_path / "x.npz", features=npy(np.zeros((2**10, 2**10))), labels=npy(np.arange(2**10) % 2))
     with pytest.raises(GramfoldError, match="would unfold to"):
         load_npz(path)

@@ -1,0 +1,63 @@
+"""Figures of resampled test splits: each sample with a random weight, as in Rubin's Bayesian bootstrap.
+
+Weights instead of counts, so that of three samples of a rare class never none is drawn. They follow from the samples themselves:
+the same for all methods, whose difference is then one of pairs, and nobody's who does not have the samples.
+"""
+
+import hashlib
+from collections.abc import Mapping
+
+import numpy as np
+
+from gramfold.federation import Samples
+from gramfold.numerics import arrays
+
+DRAWS = 200
+COLUMNS = 16
+"""Numbers of a sample that the weights follow from, besides its target."""
+
+
+def weights_of(samples: Samples) -> np.ndarray:
+    """DRAWS x n weights, each row with the sum one."""
+    inputs = samples.inputs if arrays.is_sparse(samples.inputs) else samples.inputs.reshape(samples.n, -1)
+    few = arrays.to_numpy(arrays.float64(inputs[:, :COLUMNS]))
+    digest = hashlib.sha256(
+        np.ascontiguousarray(few).tobytes() + np.ascontiguousarray(arrays.to_numpy(samples.targets)).tobytes()
+    )
+    drawn = np.random.default_rng(np.frombuffer(digest.digest(), np.uint32).tolist()).standard_exponential((DRAWS, samples.n))
+    return np.asarray(drawn / drawn.sum(1, keepdims=True))
+
+
+class Ranked:
+    """Samples of two classes by their score, resampled. `positive` says which are of the one that scores are for."""
+
+    def __init__(self, scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> None:
+        _, first, place = np.unique(scores, return_index=True, return_inverse=True)
+        order = np.argsort(place, kind="stable")
+        starts = np.searchsorted(place[order], np.arange(len(first)))
+        self.found = np.add.reduceat((weights * positive)[:, order], starts, axis=1)
+        self.others = np.add.reduceat((weights * ~positive)[:, order], starts, axis=1)
+
+    def auc(self) -> np.ndarray:
+        below = self.others.cumsum(1) - self.others / 2
+        return np.asarray((self.found * below).sum(1) / (self.found.sum(1) * self.others.sum(1)))
+
+    def average_precision(self) -> np.ndarray:
+        """The mean over positives of the precision down to each."""
+        found, others = self.found[:, ::-1], self.others[:, ::-1]
+        right = found.cumsum(1)
+        return np.asarray((found * right / (right + others.cumsum(1))).sum(1) / right[:, -1])
+
+
+def average_precision(scores: np.ndarray, positive: np.ndarray) -> float:
+    """
+    >>> average_precision(np.array([0.9, 0.8, 0.7]), np.array([True, False, True]))
+    0.8333333333333333
+    """
+    return float(Ranked(scores, positive, np.ones((1, len(scores)))).average_precision()[0])
+
+
+def differences(ours: Mapping[str, list[float]], others: Mapping[str, list[float]], key: str) -> np.ndarray | None:
+    """Draw by draw; None where one of both has no draws of that figure."""
+    mine, theirs = ours.get(key), others.get(key)
+    return None if not mine or not theirs or len(mine) != len(theirs) else np.asarray(mine) - np.asarray(theirs)

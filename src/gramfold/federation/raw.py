@@ -1,0 +1,117 @@
+"""Tables and data sets as clients of a federation: what was raw has become numbers, the same way everywhere."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gramfold.errors import GramfoldError
+from gramfold.federation.datasets import Dataset, load_npz
+from gramfold.numerics import inputs as check
+from gramfold.numerics.arrays import Array
+from gramfold.origin import KnownRows, Origin
+from gramfold.sources import (
+    CodedTable,
+    Columns,
+    Source,
+    TableEncoder,
+    client_source,
+    files_of,
+    is_frame,
+    is_table,
+    joined,
+    say_unused,
+)
+from gramfold.sources import source_of as one_source
+from gramfold.sources.base import COLUMNS
+
+
+def dataset_of(source: Source, rows: Array, origin: Origin | None, kept: np.ndarray | None = None, whole: bool = True) -> Dataset:
+    """A source's samples as numbers: `rows` are their features, those `kept` of them (None: all)."""
+    labels = source.known_labels()
+    chosen = slice(None) if kept is None else kept
+    targets, names = (labels[chosen], None) if source.regression else check.encode(labels[chosen])
+    train = None if source.train is None else source.train[chosen]
+    if train is not None and (train.all() or not train.any()):
+        train = None
+    client = None if source.client is None else source.client[chosen]
+    return Dataset(source.name, rows, targets, names, train, client, whole, origin)
+
+
+def table_dataset(source: Source, release_words: int, encoder: TableEncoder | None = None, whole: bool = True) -> Dataset:
+    """The rows of a table as numbers, by the encoder that its clients' training rows fold to unless one is given."""
+    source.known_labels()
+    if encoder is not None:
+        return dataset_of(source, encoder(source.items), encoder.origin, whole=whole)
+    table = CodedTable(source, release_words)
+    training = table.training()
+    say_unused(table.statistics(training))
+    return replace(dataset_of(source, *table(training), whole=whole), recode=table)
+
+
+def tables_of(clients: Any, columns: Columns) -> Source | None:
+    """The tables that clients were given as, behind each other: a folder, paths, frames, or data sets made of such; None for
+    clients that are anything else."""
+    if isinstance(clients, str | Path) or is_frame(clients):
+        source = one_source(clients, columns)
+        if source.kind != COLUMNS:
+            raise GramfoldError(f"{source.name} holds {source.kind}; make a Dataset of them with gf.load_data and a backbone")
+        return source
+    if isinstance(clients, Sequence) and clients and all(isinstance(path, str | Path) for path in clients):
+        clients = files_of(clients)
+    pairs = clients.items() if isinstance(clients, Mapping) else enumerate(clients)
+    given = {str(name): _loaded(client, columns.regression) for name, client in pairs}
+    tables = {name: client for name, client in given.items() if _is_table(client)}
+    if not tables:
+        return None
+    other = next((name for name in given if name not in tables), None)
+    if other is not None:
+        first = next(iter(tables))
+        raise GramfoldError(
+            f"client {first!r} is a table and client {other!r} is numbers already; give all as tables, which are encoded together"
+        )
+    sources = {name: _source(name, table, columns) for name, table in tables.items()}
+    return joined(sources, columns, "clients")
+
+
+def arrays_of(name: str, client: Any, regression: bool) -> tuple[Any, Origin | None]:
+    """A client that may be a data set or the path of one, as (X, y) or (X, y, X_test, y_test), and where its inputs come from."""
+    client = _loaded(client, regression)
+    if not isinstance(client, Dataset):
+        inputs = client[0] if isinstance(client, Sequence) and len(client) else None
+        return client, inputs.origin if isinstance(inputs, KnownRows) else None
+    if (client.labels is None) != regression:
+        raise GramfoldError(
+            f"client {name!r}: {client.name} has {'values' if client.labels is None else 'classes'} for labels; "
+            f"{'say' if client.labels is None else 'leave out'} regression=True"
+        )
+    return client.splits(), client.origin
+
+
+def shared_origin(origins: Mapping[str, Origin | None]) -> Origin | None:
+    """What made all clients' inputs; raises where it differs, and so their numbers do not mean the same."""
+    known = {name: origin for name, origin in origins.items() if origin is not None}
+    for name, origin in known.items():
+        first, other = next(iter(known.items()))
+        if origin.fingerprint != other.fingerprint:
+            raise GramfoldError(f"client {name!r} has inputs from {origin}, client {first!r} from {other}; use one for all")
+    return next(iter(known.values()), None)
+
+
+def _loaded(client: Any, regression: bool) -> Any:
+    if isinstance(client, str | Path) and Path(client).suffix.lower() == ".npz":
+        return load_npz(client, whole=False, regression=regression)
+    return client
+
+
+def _is_table(client: Any) -> bool:
+    return isinstance(client.recode, CodedTable) if isinstance(client, Dataset) else is_table(client)
+
+
+def _source(name: str, client: Any, columns: Columns) -> Source:
+    if not isinstance(client, Dataset):
+        return client_source(name, client, columns)
+    assert isinstance(client.recode, CodedTable)
+    return replace(client.recode.source, name=f"client {name!r}")

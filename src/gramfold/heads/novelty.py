@@ -1,0 +1,75 @@
+"""How far a sample is from all that a head has seen: its leverage f'A^-1 f, made readable by those of training samples."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gramfold.errors import GramfoldError
+from gramfold.numerics import arrays, seeds
+from gramfold.numerics.arrays import Array
+
+COLUMNS, EXACT = 16, 64
+"""Of a sketch, from which leverages are known to a relative sqrt(2 / COLUMNS), be there as many features as there may. Up to
+EXACT features keep the root itself."""
+MOST = 99
+"""Quantiles of training samples that are kept: how unusual a sample is, in per cent."""
+REFERENCE = 128
+"""Training samples whose leverages are looked at."""
+NEARLY = 0.95
+"""A leverage beyond which a sample determines its own fit: what it would have been without it is then told no further."""
+
+
+@dataclass(frozen=True)
+class Novelty:
+    """`root` (features x columns): |f root|^2 is f'A^-1 f up to a constant, A being the Gram matrix of the features seen.
+    `usual`: ascending, what that was of training samples when left out."""
+
+    root: np.ndarray
+    usual: np.ndarray
+
+    @classmethod
+    def of(cls, root: Array, rows: Array, seen: bool) -> "Novelty":
+        """From A's root, and features of some training samples; `seen`: whether they are part of A."""
+        told = arrays.to_numpy(((rows @ root) ** 2).sum(1))
+        if seen:  # without the sample itself it would have been farther away
+            within = np.minimum(told, NEARLY)
+            told = told / (1.0 - within)
+        usual = np.quantile(told, np.arange(1, MOST + 1) / (MOST + 1)) if len(told) > MOST else np.sort(told)
+        plain = arrays.to_numpy(root)
+        largest = float(np.abs(plain).max()) or 1.0
+        return cls((plain / largest).astype(np.float32), (usual / largest**2).astype(np.float32))
+
+    def __call__(self, features: Array) -> np.ndarray:
+        """For every row, the part of training samples that were less unusual: from 0 to almost 1."""
+        root = arrays.float64(arrays.like(self.root, features))
+        told = arrays.to_numpy(((features @ root) ** 2).sum(1))
+        n = len(self.usual)
+        return np.asarray(np.interp(told, [0.0, *self.usual], np.arange(n + 1) / (n + 1)))
+
+    def check(self, dim: int) -> None:
+        """Raise unless this, which came from elsewhere, is of so many features."""
+        if self.root.ndim != 2 or len(self.root) != dim or self.usual.ndim != 1 or not 0 < len(self.usual) <= MOST:
+            raise GramfoldError(f"a head of {dim} features cannot have this novelty")
+        if not (np.isfinite(self.root).all() and np.isfinite(self.usual).all()) or (np.diff(self.usual) < 0).any():
+            raise GramfoldError("a head's novelty must be finite, and in ascending order")
+
+
+def directions(dim: int) -> np.ndarray:
+    """What roots are sketched along (dim x columns): all directions where these are few."""
+    if dim <= EXACT:
+        return np.eye(dim)
+    signs = seeds.frozen(0, "novelty").choice([-1.0, 1.0], (dim, COLUMNS))
+    return np.asarray(signs / np.sqrt(COLUMNS))
+
+
+def root_of(rows: Array) -> Array:
+    """A's root along `directions`, where only features (n x m) of some samples are at hand: A = F'F + p I, p being the mean of
+    its eigenvalues. With F = U s V' it is V ((s^2 + p)^-1/2 - p^-1/2) V' + p^-1/2 I."""
+    along = arrays.like(directions(rows.shape[1]), rows)
+    values, vectors = arrays.eigh(arrays.outer_gram(rows))
+    values = values.clip(0.0, None)
+    penalty = float(values.sum()) / rows.shape[1] or 1.0
+    real = values > 1e-12 * float(values.max())
+    right = rows.T @ (vectors[:, real] / values[real] ** 0.5)
+    change = (values[real] + penalty) ** -0.5 - penalty**-0.5
+    return right @ (change[:, None] * (right.T @ along)) + penalty**-0.5 * along
