@@ -90,7 +90,7 @@ class Policy:
         least: dict[str, Any] = {name.replace("-", "_"): _whole(name, given[name]) for name in numbers}
         bounds = {name: _positive(name, given[name]) for name in ("eps", "delta") if name in given}
         required = {"dp"} if bounds else set()
-        shares = {name.replace("-", "_"): _positive(name, given[name]) for name in SHARES if name in given}
+        shares: dict[str, Any] = {name.replace("-", "_"): _positive(name, given[name]) for name in SHARES if name in given}
         return cls(**least, **bounds, **shares, methods=methods, maps=maps, require=require | required)
 
     def check_run(self, header: Mapping[str, Any]) -> None:

@@ -173,6 +173,7 @@ class Remote(Transport):
             make_folder(kept)
         self.ledger = Ledger.load(self._ledger_file, self._session, kept) if once else Ledger(kept=kept)
         self.peers.reserved |= self.ledger.counted.keys()
+        self.influence.before = dict(self.ledger.samples)
         if not once:
             self.ledger.sweep()
         away = sorted(self.ledger.counted.keys() - {peer.label for peer in self.peers.by_node.values()})
@@ -187,7 +188,7 @@ class Remote(Transport):
             yield secure.contribution(self, round_, nodes)
             self.seconds["local"] += time.monotonic() - begun
             return
-        saved = time.monotonic()
+        saved, last = time.monotonic(), self.method.is_last(round_.number, round_.broadcast)
 
         def message(peer: Peer) -> Message:
             counted = self.ledger.counted
@@ -202,7 +203,7 @@ class Remote(Transport):
             contribution = self._contribution(peer, header, packets, received)
             del packets
             if contribution is not None:
-                if once:
+                if last:
                     self.influence.keep(peer.site, contribution.upload)
                 yield contribution
                 del contribution
