@@ -365,11 +365,10 @@ def _runs(folder: Path, federation: gf.Federation) -> Iterator[Specimen]:
 
     def use_run(found: gf.Result) -> Any:
         assert found.run is not None
-        assert found.run.total is not None
         sent = found.run.broadcast.pack()
         return [
             found.to_dict(),
-            _packed(found.run.total.pack()),
+            None if found.run.total is None else _packed(found.run.total.pack()),
             sent.meta,
             sent.digest(),
             found.run.task,

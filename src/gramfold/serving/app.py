@@ -7,6 +7,7 @@ POST /predict            the only head's, or NAME/predict for one of several: JS
                          ?novelty=1: also how unusual each sample is
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,7 @@ def make_app(heads: Mapping[str, Served], hosts: Sequence[str] = LOOPBACK, key: 
     what every question must bring."""
     require("starlette", "serve", "serving heads")
     require("python_multipart", "serve", "serving heads")
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # a broken form is the question's fault, and is said there
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
     from starlette.requests import Request
