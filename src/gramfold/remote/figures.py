@@ -95,13 +95,13 @@ def rounded(scored: Scored) -> Scored:
     n = scored.n
     if not n:
         return scored
-    shares = {key: _share(getattr(scored, key), 0.5 / math.sqrt(n)) for key in SHARES}
-    sums = {key: _sum(getattr(scored, key), math.sqrt(2 / n)) for key in ("squared_error", "variation")}
-    means = {key: _sum(getattr(scored, key), 1 / math.sqrt(n)) for key in ("surprise", "quadratic")}
-    counts = {key: _count(getattr(scored, key), n) for key in ("right", "positives")}
-    bins = {key: _calibration(getattr(scored, key), n) for key in ("calibration", "reliability")}
-    intervals = {key: _ends(*ends) for key, ends in scored.intervals.items()}
-    return replace(scored, **shares, **sums, **means, **counts, **bins, intervals=intervals, draws={})
+    told: dict[str, Any] = {key: _share(getattr(scored, key), 0.5 / math.sqrt(n)) for key in SHARES}
+    told |= {key: _sum(getattr(scored, key), math.sqrt(2 / n)) for key in ("squared_error", "variation")}
+    told |= {key: _sum(getattr(scored, key), 1 / math.sqrt(n)) for key in ("surprise", "quadratic")}
+    told |= {key: _count(getattr(scored, key), n) for key in ("right", "positives")}
+    told |= {key: _calibration(getattr(scored, key), n) for key in ("calibration", "reliability")}
+    told["intervals"] = {key: _ends(*ends) for key, ends in scored.intervals.items()}
+    return replace(scored, **told, draws={})
 
 
 def _share(value: float | None, error: float) -> float | None:

@@ -88,7 +88,7 @@ class Policy:
                 raise SiteError(f"{PREFIX}maps in this site's configuration: {error}") from None
         numbers = [name for name in ("sites", "samples", "class-samples", "times", "figures", "words") if name in given]
         least: dict[str, Any] = {name.replace("-", "_"): _whole(name, given[name]) for name in numbers}
-        bounds = {name: _positive(name, given[name]) for name in ("eps", "delta") if name in given}
+        bounds: dict[str, Any] = {name: _positive(name, given[name]) for name in ("eps", "delta") if name in given}
         required = {"dp"} if bounds else set()
         shares: dict[str, Any] = {name.replace("-", "_"): _positive(name, given[name]) for name in SHARES if name in given}
         return cls(**least, **bounds, **shares, methods=methods, maps=maps, require=require | required)
@@ -112,12 +112,10 @@ class Policy:
 
     def _check_noise(self, noise: Any) -> None:
         given = noise if isinstance(noise, Mapping) else {}
-        bounds = (
-            ("eps", given.get("eps"), math.inf if self.eps is None else self.eps),
-            ("delta", given.get("delta", 0.0), self.delta),
-        )
-        for name, value, most in bounds:
-            if not _is_number(value) or not 0 <= value <= most:
+        bounds: dict[str, float] = {"eps": math.inf if self.eps is None else self.eps, "delta": self.delta}
+        for name, most in bounds.items():
+            value = given.get(name, 0.0 if name == "delta" else None)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
                 raise SiteError(f"this site's policy is {_AN[name]} of at most {most:g}, and this run has more")
 
     def check_plain(self) -> None:
@@ -172,12 +170,8 @@ def _whole(name: str, value: Any) -> int:
     return value
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _positive(name: str, value: Any) -> float:
-    if not _is_number(value) or not value > 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise SiteError(f"{PREFIX}{name} in this site's configuration must be a number above 0, got {value!r}")
     return float(value)
 
