@@ -1,6 +1,7 @@
 """A server that lies in its messages reads nothing that a site's policy keeps back. Every test here was an attack that worked."""
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from lying import Server, save
 
 import gramfold as gf
+from gramfold.deploy.processes import Process
 from gramfold.evaluation import Calibration, Scored
 from gramfold.federation import Task
 from gramfold.federation.federation import stratified
@@ -18,6 +20,7 @@ from gramfold.privacy import DP
 from gramfold.remote import figures
 from gramfold.remote.policy import Policy
 from gramfold.remote.state import secret
+from gramfold.remote.tasks import agreed_task
 
 ROWS, INPUTS = 24, 2
 STRICT = {"release-require": "secure,dp", "release-times": 0, "release-samples": 10**6}
@@ -220,7 +223,8 @@ def test_a_list_of_maps_admits_no_network(config, tmp_path, rng):
 
 def test_classes_that_are_asked_for_as_values_are_classes(config, tmp_path, rng):
     X, y = rng.standard_normal((ROWS, INPUTS)), np.r_[np.zeros(ROWS - 1), 1.0]
-    config |= {"data": save(tmp_path / "classes.npz", X, y), "regression": False, "release-class-samples": 5}
+    np.savez(tmp_path / "classes.npz", features=X, labels=y, train=np.ones(ROWS, bool))
+    config |= {"data": str(tmp_path / "classes.npz"), "regression": False, "release-class-samples": 5}
     as_values = Server(config, gf.AFL(features="linear"), Task(INPUTS, None, 1, 0))
     assert "classes with fewer than 5 samples" in as_values.upload().header["abstains"]
     config["regression"] = True  # the site itself says that they are values
@@ -252,6 +256,24 @@ def test_what_a_loader_stumbles_over_stays_at_the_site(what, kind, tmp_path):
     assert "Hans" in line["refused"], "its own log has the whole of it"
 
 
+def test_a_cell_that_is_no_number_stays_though_its_column_is_named(tmp_path):
+    """A server that says that names are numbers was told one, by the column's refusal."""
+    (tmp_path / "numbers.csv").write_text(
+        "patient,age,sick\n" + "".join(f"{i % 9},{30 + i % 7},{'ny'[i % 2]}\n" for i in range(40))
+    )
+    names = (f"Patient Number{i % 5},{30 + i % 7},{'ny'[i % 2]}\n" for i in range(40))
+    (tmp_path / "names.csv").write_text("patient,age,sick\n" + "".join(names))
+    one, other = (
+        {"name": what, "data": str(tmp_path / f"{what}.csv"), "label-column": "sick", "state-dir": str(tmp_path / what)}
+        for what in ("numbers", "names")
+    )
+    described = dict(Server(one, gf.AFL(features="linear"), Task(1, ("n", "y"), 2, 0)).ask("task").header)
+    server = Server(other, gf.AFL(features="linear"), agreed_task({"numbers": described}, 0))
+    header = server.upload().header
+    assert "Patient Number" not in json.dumps(header)
+    assert "column 'patient'" in header["error"]
+
+
 def test_an_unknown_error_is_a_code_that_the_sites_own_log_has(config, server):
     Path(config["data"]).write_bytes(b"PK")
     words = server.upload().header["error"]
@@ -267,13 +289,44 @@ def test_local_paths_do_not_leave(config, server):
     assert "somebody" not in server.upload().header["error"]
 
 
+# --- secure sums ---
+
+
+def test_every_secure_sum_is_another_release_whatever_it_is_called(tmp_path, federation):
+    pytest.importorskip("cryptography")
+    from flower_cases import Sites
+
+    sites = Sites(tmp_path, federation)
+    sites.config["2"]["release-times"] = 1
+    assert sites.run(gf.AFL(), secure=True)["sites"]["excluded"] == {}
+    again = sites.run(gf.AFL(), secure=True, out="again")
+    assert "allows 1 uploads, and 1 have left it already" in again["sites"]["excluded"]["2"]
+
+
 # --- file modes ---
+
+
+def test_nobody_else_reads_what_a_server_keeps(tmp_path, federation):
+    from flower_cases import Sites
+
+    sites = Sites(tmp_path, federation)
+    sites.run(gf.AFL())
+    for path in (sites.folder / "out").rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_what_processes_write_is_nobody_elses(tmp_path):
+    """Flower's database among it."""
+    process = Process(["sh", "-c", "echo x > link.db"], tmp_path / "log", {"PATH": "/usr/bin:/bin"}, tmp_path)
+    for _ in range(200):
+        if not process.running:
+            break
+        time.sleep(0.05)
+    assert (tmp_path / "link.db").stat().st_mode & 0o077 == 0
 
 
 def test_nobody_else_reads_what_a_site_keeps(config, server):
     server.ask("personalize", server.shared([1.0, 0.0]), upload=server.upload().header["upload"])
     state = Path(config["state-dir"])
     for path in (state, *state.rglob("*")):
-        if path.name.endswith(".card.md"):
-            continue  # a page for people, inside a folder that nobody else enters
         assert path.stat().st_mode & 0o077 == 0, path

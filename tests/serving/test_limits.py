@@ -8,6 +8,7 @@ import time
 import tracemalloc
 import zlib
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -263,7 +264,8 @@ def test_a_small_head_that_would_take_much_memory_is_not_served(tmp_path):
         {"base": base.description, "activation": "relu"}, {"inner.0": np.zeros((9000, 1)), "outer.0": np.zeros((9000, 1))}
     )
     tracemalloc.start()
-    for number, map_ in enumerate((wide, deep)):
+    maps: list[Any] = [wide, deep]
+    for number, map_ in enumerate(maps):
         head = gf.Head([Stream(map_, np.zeros((map_.dim, 1)))], None)
         path = tmp_path / f"{number}.safetensors"
         head.save(path)

@@ -334,9 +334,9 @@ class Remote(Transport):
             "release-sites": self.settings.release_sites, "secure": secured,
             "dp": None if noise is None else {"eps": noise.eps, "delta": noise.delta},
         }  # fmt: skip
-        return {
-            **common, **promised, "task": self._task_text, "run": self._run, "forgotten": self._forgotten.hashes(), **more,
-        }  # fmt: skip
+        strangers = any(not peer.registered for peer in self.peers.by_node.values())
+        forgotten = self._forgotten.hashes() if strangers else []
+        return {**common, **promised, "task": self._task_text, "run": self._run, "forgotten": forgotten, **more}
 
     def take_late(self, kind: str, answer: Answer) -> None:
         """Handle an answer to a request of an earlier phase."""
