@@ -104,6 +104,8 @@ def outcome(out: Annotated[Path, typer.Argument(help="The `out` of a run.")] = P
     typer.echo(f"{len(sites['answered'])} sites have their heads: {', '.join(sites['answered'])}")
     for name, reason in sites["excluded"].items():
         typer.echo(f"excluded: {name}: {reason}")
+    for name, reason in sites.get("withheld", {}).items():
+        typer.echo(f"keeps its figures: {name}: {reason}")
 
 
 @flower.command()
