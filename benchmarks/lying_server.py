@@ -23,7 +23,7 @@ from benchmarks.attack import Target, normalised, reconstruct, score
 from benchmarks.timing import write
 from gramfold.errors import GramfoldError
 from gramfold.features import Bias, Concat, Linear, Standardize, draw, parse
-from gramfold.methods.parts.traffic import default_features
+from gramfold.methods.pace.sizes import default_features
 from gramfold.moments.checks import check_exact_counts, check_possible
 from gramfold.privacy import ranges
 from gramfold.privacy.ring import FixedPoint

@@ -275,7 +275,7 @@ def _uploads(X: np.ndarray, codes: np.ndarray) -> Iterator[Specimen]:
 
 
 METHODS: tuple[Method, ...] = (
-    gf.AFL(), gf.PACE(features="bias+linear+fourier:8", refinement="relu:8"), gf.PACE(features="linear", regime="moments"),
+    gf.AFL(), gf.PACE(features="bias+linear+fourier:8", refinement="relu:8"), gf.FedHiP(at="server"),
     gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(), gf.Local(), gf.DeepAFL(depth=1),
 )  # fmt: skip
 

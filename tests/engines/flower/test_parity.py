@@ -16,9 +16,9 @@ from gramfold.features import parse
 
 EXACT = [
     gf.Local(), gf.AFL(), gf.LocalClasses(), gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(), gf.APFL(lam=0.3, gamma=2.0),
-    gf.PACE(), gf.PACE(regime="moments"), gf.PACE(regime="sketch"), gf.PACE(features="bias+linear", precision="float16"),
+    gf.PACE(), gf.PACE(regime="sketch"), gf.PACE(features="bias+linear", precision="float16"),
     gf.PACE(features="bias+linear+fourier:300", regime="sketch", precision="int8"), gf.DeepAFL(depth=2),
-    gf.DeepAFL(depth=1, regime="moments"), ]  # fmt: skip
+    gf.DeepAFL(depth=1, regime="sketch"), ]  # fmt: skip
 SMALL = "conv:4:3:6+relu+max:2"
 NETWORKS = [
     gf.FedACnnL(network=SMALL),

@@ -283,7 +283,7 @@ def test_noise_over_a_network_is_shared_under_the_sum(sites):
     [
         ({"dp-eps": 1.0}, gf.AFL(), "noise goes with a secure sum"),
         ({"secure": True, "secure-threshold": 0.4}, gf.AFL(), "above a half"),
-        ({"secure": True}, gf.PACE(regime="moments"), "from its own upload"),
+        ({"secure": True}, gf.FedHiP(at="server"), "from its own upload"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_sent(config, method, why, sites):

@@ -1,28 +1,8 @@
-"""Learning the features, exactly: rounds before a method's own, in which the metric of its Fourier features is found.
-
-    both     where columns lie and how far they spread            by counting (`columns`), where inputs may be those of a table
-    client   moments of [1, x]                                    and so a linear head, and how inputs vary together
-    server   inputs made comparable: rows of one length, or standardised columns
-    then, `passes` times
-    client   moments of the pilot [1, x, cos((x T) Omega + b)]    at several spreads of the frequencies
-    server   W; the spread that predicts best
-    client   sum_i J_i J_i', J_i the gradient of W'features at x_i, not much longer than usual
-    server   T = (sum of sums)^(1/2)
-
-Where both may make inputs comparable, the first moments are also those of a pilot of rows of one length; columns make their first
-pilot next, and go on unless generalised cross-validation prefers the rows'. A linear head would be a poor judge: in a table what
-matters may do so along a curve, or only together with something else.
-
-All that is sent are sums over samples, so T does not depend on how they are cut among clients. T has seen labels. So that clients
-can judge honestly what comes of it, a third of all samples is kept out of it, drawn by lots that depend on the sample alone.
-"""
+"""What is to be learned about features, where that stands, and what comes of it."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.features import (
@@ -34,28 +14,20 @@ from gramfold.features import (
     MetricMap,
     Normalize,
 )
-from gramfold.federation import Samples, Task
-from gramfold.methods.parts import columns
-from gramfold.methods.parts.columns import Columns
-from gramfold.methods.parts.own_part import Common
-from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import Space, counting, draw_map, one_unit
-from gramfold.moments import Implied, Moments
-from gramfold.numerics import arrays, lots
+from gramfold.federation import Task
+from gramfold.methods.learning import columns
+from gramfold.methods.learning.columns import Columns
+from gramfold.methods.learning.own_parts import Common
+from gramfold.methods.spaces import Space, draw_map, one_unit
+from gramfold.moments import Implied
 from gramfold.numerics.arrays import Array
 from gramfold.solve.gcv import CAUTION
 from gramfold.uploads import NamedSums
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
-UNSEEN = 0.35
-"""The share of samples that the metric never sees: a third of them judges as well as all, and the metric loses nothing by it."""
 FEW = 256
 """Up to so many columns they are counted at once, should they be a table's; of more, linear heads tell first if they may be."""
-FEW_OUTPUTS = 10
-"""Up to so many outputs gradients are summed over all of them; beyond, one random combination for every sample does as well."""
-TOOK_PART = "metric"
-"""In a client's memory: that its samples are in the metric."""
 _SPEC = re.compile(r"(?:(rows|columns)\+)?bias\+linear\+fourier:(\d+)@learned(?::(\d+))?")
 
 
@@ -180,76 +152,9 @@ def begin(plan: Plan, task: Task, start: Record, own_parts: bool = False) -> Lea
     return Learning(start, space, task.seed, mode, plan.dim, plan.passes, counted, own_parts=own_parts)
 
 
-# --- the client ---
-
-
-def seen(train: Samples) -> np.ndarray:
-    """Which samples the metric may see."""
-    return lots.shares(lots.lots(train.inputs)) >= UNSEEN
-
-
-def local(client: ClientData, learning: Learning) -> Moments | NamedSums:
-    """The moments, or those of the gradients, of a client's samples that the metric may see; or their counts."""
-    train = counting(client)
-    if learning.counting is not None:
-        return learning.counting.count(train)
-    train = train.take(np.flatnonzero(seen(train)))
-    client.memory[TOOK_PART] = np.ones(1)
-    space = learning.asked
-    if not train.n:
-        outputs = len(space.labels) if space.labels is not None else train.targets.shape[1] if learning.weights is None else 1
-        return Moments(space.map.dim, outputs, labels=space.labels, fingerprint=space.map.fingerprint)
-    if learning.weights is None:
-        if learning.common is not None:
-            train = learning.common.without(train, learning.common.part(train))
-        return space.fold(replace(client, train=train))
-    total = None
-    for block in arrays.blocks(train.n, learning.pilot.dim):
-        inputs, weights = train.inputs[block], None if train.weights is None else train.weights[block]
-        at = learning.pilot.comparable(inputs)
-        assert learning.longest is not None
-        for combination, longest in zip(combinations(inputs, learning.weights.shape[1]), learning.longest, strict=True):
-            rows = gradients(learning.pilot, learning.weights, at, combination)
-            squares = arrays.row_squares(rows)[:, None]
-            rows = rows * (float(longest) / squares.clip(float(longest), None)) ** 0.5 if float(longest) else rows * 0.0
-            nothing = arrays.zeros((len(rows), 1), rows)
-            part = Moments.from_features(rows, nothing, None, space.map.fingerprint, weights=weights, copy=False)
-            total = part if total is None else total.__iadd__(part)
-    assert total is not None
-    return total.settle()
-
-
-def gradients(pilot: MetricMap, weights: Array, at: Array, combination: np.ndarray) -> Array:
-    """Those of a head's outputs, combined, at comparable inputs."""
-    head = arrays.like(weights, at)
-    return pilot.gradients_at(at, arrays.like(combination, head) @ head.T)
-
-
-def combinations(inputs: Array, outputs: int) -> Sequence[np.ndarray]:
-    """Combinations of outputs (n x outputs) whose gradients' products sum, or sum on average, to those of all outputs."""
-    if outputs <= FEW_OUTPUTS:
-        return [np.broadcast_to(row, (inputs.shape[0], outputs)) for row in np.eye(outputs)]
-    return [lots.signs(lots.lots(inputs), outputs)]
-
-
-def unseen(client: ClientData, map: Map, train: Samples) -> np.ndarray | None:
-    """Which of a client's samples the map has not seen, with their labels; None: all."""
-    if not isinstance(map, MetricMap) or not map.follows_labels or not (client.contributed or TOOK_PART in client.memory):
-        return None
-    return ~seen(train)
-
-
-def own_part(common: Common, train: Samples) -> Array:
-    """A client's own part, from samples that the metric may see: the others judge."""
-    return common.part(train.take(np.flatnonzero(seen(train))))
-
-
-# --- the map that comes of it ---
-
-
 def caution(map: Map) -> float:
     """How many times a degree of freedom counts when a penalty is chosen for its features."""
-    return CAUTION if isinstance(map, MetricMap) and map.columns is not None else 1.0
+    return CAUTION if map.tabular else 1.0
 
 
 def described(map: Map) -> dict[str, Any]:

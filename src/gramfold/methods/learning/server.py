@@ -24,9 +24,10 @@ from gramfold.features import (
     Pairs,
     Standardize,
 )
-from gramfold.methods.parts.columns import Columns
-from gramfold.methods.parts.learning import Learning, Rows, caution, combinations, gradients
-from gramfold.methods.parts.own_part import Common
+from gramfold.methods.learning.client import combinations, gradients
+from gramfold.methods.learning.columns import Columns
+from gramfold.methods.learning.own_parts import Common
+from gramfold.methods.learning.plan import Learning, Rows, caution
 from gramfold.methods.pooled import PooledRidge
 from gramfold.moments import Moments
 from gramfold.numerics import arrays, seeds

@@ -3,15 +3,17 @@ allow."""
 
 import math
 import re
+from dataclasses import dataclass
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
-from gramfold.methods.parts.columns import COARSE, FINE
-from gramfold.methods.parts.learning import FEW as COMPARED
-from gramfold.methods.parts.learning import Plan
-from gramfold.methods.parts.pace_head import SKETCH
+from gramfold.methods.learning.columns import COARSE, FINE
+from gramfold.methods.learning.plan import FEW as COMPARED
+from gramfold.methods.learning.plan import Plan
+from gramfold.methods.pace.server import SKETCH
 from gramfold.methods.spaces import one_unit, plain_term
 from gramfold.moments.rounding import PRECISIONS, bytes_per_number, of_targets
+from gramfold.wire.record import Record
 
 SCALE = 0.5
 """The frequencies' scale without a learned metric, for inputs of length sqrt(d)."""
@@ -49,6 +51,31 @@ def bytes_of(budget: int | str) -> int:
 
 def default_regime(width: int) -> str:
     return "sum" if 4 * width * (width + 1) <= SUM_BYTES else "sketch"
+
+
+@dataclass(frozen=True)
+class Decision(Record, kind="pace/decision"):
+    """What was decided before the first round, and why: the map, what the server sends for leverages, what numbers travel in."""
+
+    map: str
+    regime: str
+    precision: str
+    reasons: tuple[str, ...] = ()
+
+
+def decide(
+    map: str, precision: str, width: int, regime: str | None, samples: int | None, told: bool, budget: int | None
+) -> Decision:
+    """`told`: whether the map was given; `regime`: where it was."""
+    reasons = [] if told else [f"a map of {width} features for {'unknown' if samples is None else samples} samples"]
+    if budget is not None:
+        reasons.append(f"a budget of {budget} bytes: numbers travel in {precision}")
+    if regime is None:
+        regime = "sketch" if budget is not None else default_regime(width)
+        megabytes = 4 * width * (width + 1) / 1e6
+        if regime == "sketch":
+            reasons.append(f"the triangle would have {megabytes:.0f} MB, so a sketch of it is sent, and no client can blend")
+    return Decision(map, regime, precision, tuple(reasons))
 
 
 def default_features(

@@ -4,11 +4,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.dual import ridge_with_leverages
 from gramfold.solve.leave_one_out import LIMIT, left_out_residuals
-from gramfold.solve.ridge import Factor, LeastNorm, factorise
+from gramfold.solve.ridge import Factor, LeastNorm
 from gramfold.wire.compact import full
 from gramfold.wire.record import Record
 
@@ -20,27 +19,19 @@ class Sketch(Record, kind="pace/sketch"):
     matrix: Array
 
 
-@dataclass(frozen=True)
-class Directions(Record, kind="pace/directions"):
-    """(S + beta I)^-1 R' (m x n) of the factor R that one client sent."""
-
-    matrix: Array
-
-
-def root_of(source: "Factor | Sketch | Directions", along: Array) -> Array | None:
+def root_of(source: "Factor | Sketch", along: Array) -> Array | None:
     """T'^-1 along the columns of `along`, for the whole of A's factor T; of a sketch as many columns as there are of these."""
     if isinstance(source, Sketch):
         matrix, columns = full(source.matrix), along.shape[1]
         return matrix[:, :columns] * (matrix.shape[1] / columns) ** 0.5 if matrix.shape[1] > columns else None
-    if isinstance(source, Directions | LeastNorm):  # what one client's samples span, and no more
-        return None
-    return source.solve_transposed(along)
+    return None if isinstance(source, LeastNorm) else source.solve_transposed(along)
 
 
 class Influence(ABC):
     """Of a client's rows F (n x m, times the roots of their weights) on A = S + beta I."""
 
     can_weigh_up: ClassVar[bool] = True
+    moves: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -55,6 +46,10 @@ class Influence(ABC):
     @abstractmethod
     def change(self, move: Array) -> Array:
         """A move as what is added to the shared solution (m x C)."""
+
+    def solution(self, coordinates: Array) -> tuple[Array, float]:
+        """As a basis of candidates: its coordinates are moves."""
+        return self.change(coordinates), 0.0
 
 
 class OfFactor(Influence):
@@ -72,26 +67,6 @@ class OfFactor(Influence):
 
     def change(self, move: Array) -> Array:
         return self.factor.solve_transposed(move)
-
-
-class OfDirections(Influence):
-    """From A^-1 R', where F = Q R: the kernel is F A^-1 F' = F A^-1 R' Q'."""
-
-    def __init__(self, directions: Array, rotation: Array, rows: Array) -> None:
-        self.directions, self.rotation = directions, rotation
-        self.kernel = (rows @ directions) @ rotation.T
-
-    @property
-    def leverages(self) -> Array:
-        return arrays.copy(self.kernel.diagonal())
-
-    def weighed_up(self, residuals: Array, alpha: float) -> tuple[Array, Array, Array]:
-        factor = factorise(self.kernel, 1.0 / alpha)
-        solved = factor.solve(residuals)
-        return solved, solved / alpha, 1.0 - factor.inverse_diagonal() / alpha
-
-    def change(self, move: Array) -> Array:
-        return self.directions @ (self.rotation.T @ move)
 
 
 class OfSketch(Influence):
@@ -113,11 +88,16 @@ class OfSketch(Influence):
         raise NotImplementedError("nor of the way back to the features")
 
 
-def blended(influence: Influence, residuals: Array, alpha: float, folded: bool) -> tuple[Array, Array]:
+def influence_of(rows: Array, source: Factor | Sketch) -> Influence:
+    """How a client's samples bear on the shared solution, from whatever the server sent."""
+    return OfSketch(source, rows) if isinstance(source, Sketch) else OfFactor(source, rows)
+
+
+def blended(influence: Influence, residuals: Array, alpha: float, copies: float) -> tuple[Array, Array]:
     """FedHiP's blend: the move of the shared solution, and each sample's residual when it is left out, exactly.
 
-    `folded`: whether the samples are in A already, each once; left out it takes its 1 + alpha copies along (see `Blend`).
+    `copies`: how often the samples are in A already; left out a sample takes these and its alpha more along (see `Blend`).
     """
     move, left, leverage = influence.weighed_up(residuals, alpha)
-    own = (leverage * (1.0 + folded / alpha)).clip(max=1.0 - LIMIT)
+    own = (leverage * (1.0 + copies / alpha)).clip(max=1.0 - LIMIT)
     return move, left_out_residuals(left, own)

@@ -17,15 +17,14 @@ from gramfold.features import Map, MetricMap
 from gramfold.features.metric import CENTRE, PLAIN, REACHES, SCALE, TAILS
 from gramfold.federation import Samples
 from gramfold.heads import Head, Stream
-from gramfold.methods.parts.pace_regressor import Regression
-from gramfold.methods.spaces import root_weights, scaled
+from gramfold.methods.spaces import root_weights
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.solve.leave_one_out import Kernel
+from gramfold.solve.free_ridge import FreeRidge
 from gramfold.wire.record import Record
 
 GAMMAS = np.logspace(-2, 3, 11)
-"""Penalties tried, in units of the kernel's mean diagonal."""
+"""Penalties tried, in units of the centred rows' mean squared length."""
 WORTH = 10.0
 """How much more likely, as a logarithm, its left-out samples must be with a part along all columns than with an offset alone."""
 
@@ -75,14 +74,14 @@ def fitted(plain: Array, left: Array, roots: Array | None) -> Array:
     mean = (once * left).sum(0) / n
     noise = (once * (left - mean) ** 2).sum(0) / (n - 1) / n
     own[0] = mean * (1 - noise / (mean**2 + noise * 1e-9 + 1e-300)).clip(0.0, 1.0)  # shrunk as Stein's estimator is
-    straight = Regression(scaled(plain[:, 1:], roots), left, left * 0, roots)
-    kernel = Kernel.of(straight.rows, roots)
+    straight = FreeRidge(plain[:, 1:], roots)
     # left out, a sample is off its offset by a little more
     least, chosen = float((once * (left - own[0]) ** 2).sum()) * (1 + 2 / n) * np.exp(-2 * WORTH / n), None
-    for gamma in (float(each) for each in GAMMAS * kernel.mean_diagonal):
-        error = float((once * kernel.left_out_residuals(left, gamma) ** 2).sum())
+    for gamma in GAMMAS:
+        fit, coordinates = straight.fit(left, float(gamma))
+        error = float((once * (left - fit) ** 2).sum())
         if error < least * (1 - 1e-9):
-            least, chosen = error, gamma
+            least, chosen = error, coordinates
     if chosen is not None:
-        own[1:], own[0] = straight.refinement(chosen)
+        own[1:], own[0] = straight.solution(chosen)
     return own
