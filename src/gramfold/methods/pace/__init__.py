@@ -17,8 +17,8 @@
     head       softmax(sum_c w_c z_c(x) + q)                                one head: all is linear in its coordinates
 
 Values differ in the likelihood alone: a candidate's prediction stands for z, c is one, and L_c is normal, as wide as its own
-left-out errors. With p adding up to one, a client falls short of no candidate's left-out likelihood by more than log 1/p_c, a model
-of its own among them: nobody is worse off for joining. (But for blends: their scores are averaged before evidence is made of them.)
+left-out errors. With p adding up to one, a client falls short of no candidate's left-out likelihood by more than log 1/p_c, a
+model of its own among them: nobody is worse off for joining. (But for blends, whose scores are averaged, not the evidence.)
 
 A client's model does not depend on how the others' data is split among them: it uses only their sums. (Regression on tables is
 the exception, unless told otherwise: see `own_parts`.)
