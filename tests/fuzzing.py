@@ -31,7 +31,6 @@ from gramfold import uploads, wire
 from gramfold.cli.main import main
 from gramfold.engines.checkpoint import Checkpoint
 from gramfold.engines.events import Event
-from gramfold.engines.folder import page, read_page, seeds_page, write_page
 from gramfold.errors import MALFORMED
 from gramfold.federation import Samples, load_npz
 from gramfold.federation.federation import ClientArrays
@@ -39,6 +38,7 @@ from gramfold.methods import ClientData, Method
 from gramfold.remote import diary, erasure, places, register, release, run, state
 from gramfold.remote.ledger import Ledger, SentUpload
 from gramfold.remote.tasks import task_from_json, task_to_json
+from gramfold.results.folder import page, read_page, seeds_page, write_page
 from gramfold.serving.app import load_heads, make_app
 from gramfold.uploads import GroupedMoments, NamedSums, PerClient
 from gramfold.wire import Packet
@@ -290,7 +290,7 @@ def _uploads(X: np.ndarray, codes: np.ndarray) -> Iterator[Specimen]:
 
 
 METHODS: tuple[Method, ...] = (
-    gf.AFL(), gf.PACE(features="bias+linear+fourier:8", refinement="relu:8"), gf.PACE(features="linear", regime="moments"),
+    gf.AFL(), gf.PACE(features="bias+linear+fourier:8", refinement="relu:8"), gf.FedHiP(at="server"),
     gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(), gf.Local(), gf.DeepAFL(depth=1),
 )  # fmt: skip
 

@@ -34,6 +34,8 @@ def test_files_are_clients(data, gramfold, tmp_path):
     code, out, err = gramfold("run", *data, "--label-column", "num > 0", "--methods", "pace", "--heads", "heads", "--json")
     assert code == 0, err
     assert [client["name"] for client in json.loads(out)["methods"][0]["clients"]] == ["north", "south"]
+    card = (tmp_path / "heads" / "pace" / "south.card.md").read_text()
+    assert "| takes | 3 numbers from the columns age, crp of a table (fingerprint `" in card
     code, out, err = gramfold("predict", "heads/pace/south.safetensors", "sites/south.csv", "--out", "p.csv")
     assert (code, out) == (0, "p.csv: 60 samples\n")
     assert "warning: south.csv: it has no column 'crp', which is taken as missing\n" in err

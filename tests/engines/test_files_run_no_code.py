@@ -11,7 +11,7 @@ import pytest
 import gramfold as gf
 from gramfold import wire
 from gramfold.backbones import open_backbone, packaged
-from gramfold.engines.folded import Run
+from gramfold.results.folded import Run
 from gramfold.wire import Packet
 
 METHOD = """

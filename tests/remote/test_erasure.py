@@ -26,7 +26,7 @@ def others(sites: Sites) -> dict[str, Any]:
     return {name: sites.node(name) for name in sites.names if name != GONE}
 
 
-@pytest.mark.parametrize("method", [gf.AFL(), replace(PACE, regime="moments")], ids=repr)
+@pytest.mark.parametrize("method", [gf.AFL(), gf.FedHiP(at="server")], ids=repr)
 def test_a_site_that_is_forgotten_is_in_nothing_that_follows(method, sites):
     sites.run(method)
     out = sites.folder / "out"

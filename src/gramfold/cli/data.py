@@ -20,7 +20,8 @@ from gramfold.errors import GramfoldError
 from gramfold.extraction import FAIL, SKIP, Progress, default_cache, load_data
 from gramfold.federation import Dataset, load_dataset
 from gramfold.report.text import duration
-from gramfold.sources import RELEASE_WORDS, is_raw
+from gramfold.sources import RELEASE_WORDS, Columns, Source, is_raw, source_of
+from gramfold.sources.base import COLUMNS
 
 Backbone = Annotated[
     str | None,
@@ -71,6 +72,13 @@ class Reading:
     release_words: Annotated[
         int, typer.Option(help="How many training rows of one client must have a word of a table for it to be a category.", min=1)
     ] = RELEASE_WORDS
+
+    def source(self, data: Sequence[str]) -> Source:
+        """The same samples before they are numbers."""
+        named = {name: getattr(self, name) for name in ROLES}
+        kind = COLUMNS if self.path_column is None and self.text_column is None else None
+        which = Columns.of(_listed(self.columns), regression=self.regression, **named)
+        return source_of(data[0] if len(data) == 1 else list(data), which, kind)
 
     def load(self, data: str | Sequence[str]) -> Dataset:
         """The data set at a path, at several (each a client), or an embedded one; raw samples go through the backbone, or a

@@ -8,6 +8,7 @@ import typer
 
 import gramfold
 from gramfold.cli.bench import bench
+from gramfold.cli.check import check
 from gramfold.cli.explain import explain
 from gramfold.cli.export import export
 from gramfold.cli.extract import extract
@@ -34,6 +35,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run)
+app.command()(check)
 app.command()(extract)
 app.command()(predict)
 app.command()(explain)

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from gramfold import wire
-from gramfold.engines.folder import REPORT, RESULT, read_page
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.report import render_bench, render_page, render_runs
 from gramfold.report.runs import Named
+from gramfold.results.folder import REPORT, RESULT, read_page
 
 RUNS, BENCH = "comparison.html", "bench.json"
 

@@ -8,7 +8,9 @@ from typing import Any, overload
 
 import numpy as np
 
+from gramfold.checking import Report
 from gramfold.errors import GramfoldError
+from gramfold.federation.checks import check_arrays, check_rows
 from gramfold.federation.client import Client, Samples, Task
 from gramfold.federation.datasets import Dataset
 from gramfold.federation.partition import DROP, Partition, follow
@@ -38,6 +40,8 @@ class Federation:
     description: Mapping[str, Any] = field(default_factory=dict)
     cut: Callable[[int], "Federation"] | None = field(default=None, compare=False)
     """The same data set cut anew with another seed; None where the clients were given."""
+    checked: Callable[[], Report] | None = field(default=None, compare=False, repr=False)
+    """What is wrong with the table that the clients were cut from; None where they are numbers already."""
 
     def __repr__(self) -> str:
         task, partition = self.task, self.description.get("partition", {})
@@ -52,6 +56,19 @@ class Federation:
 
     def __iter__(self) -> Iterator[Client]:
         return iter(self.clients)
+
+    def check(self) -> Report:
+        """What is wrong with the clients' data, before anything is fitted: units that differ, codes, gaps that are written as
+        numbers, IDs, constants, dates, columns that give the target away, classes that some lack, test samples that are training
+        samples too. See docs/guide/check.md.
+
+        >>> north = {"weight": [70, 81, 64, 77, 90, 68] * 5, "ill": [0, 1, 0, 1, 1, 0] * 5}
+        >>> south = {"weight": [154, 178, 142, 170, 198, 0] * 5, "ill": [0, 1, 0, 1, 1, 0] * 5}
+        >>> report = Federation.from_clients({"north": north, "south": south}, label_column="ill").check()
+        >>> [(found.client, found.column, found.kind) for found in report.serious if found.kind == "gaps"]
+        [('south', 'weight', 'gaps')]
+        """
+        return check_arrays(self.clients, self.task) if self.checked is None else self.checked()
 
     def validation(self, part: float = 0.2) -> "Federation":
         """The same clients, each with part of its training samples as test samples instead of its own."""
@@ -98,6 +115,7 @@ class Federation:
         """
         if ids is not None and partition not in (None, "natural"):
             raise GramfoldError(f"ids= says whose each sample is, which partition={partition!r} would not heed; give one of them")
+        origin = getattr(X, "origin", None)
         X = check.shaped(to_numpy(X) if is_torch(X) else X, name)
         n, labels = X.shape[0], None
         if regression:
@@ -105,7 +123,7 @@ class Federation:
         else:
             targets, labels = check.encode(check.labels(y, n, name))
         owners = None if ids is None else check.names(ids, n, "client", name)
-        dataset = Dataset(name, X, targets, labels, None if train is None else np.asarray(train), owners)
+        dataset = Dataset(name, X, targets, labels, None if train is None else np.asarray(train), owners, origin=origin)
         return cls.from_dataset(dataset, clients, partition, test, seed, min_size=min_size, small=small)
 
     @classmethod
@@ -154,9 +172,11 @@ class Federation:
             raise GramfoldError(f"no client has {min_size} samples; ask for fewer clients")
         held_out = 0 if train is not None else held_out_size(sizes[kept], test)
         pool = _Pool(dataset, owners, names, test, seed)
-        if dataset.recode is not None:  # whose rows these are, their own clients or somebody's who plays many
-            training = [pool.rows(int(k))[0] for k in kept]
-            pool.dataset = dataset = dataset.recoded(training if how.kind == "natural" else [np.sort(np.concatenate(training))])
+        checked = None
+        if dataset.recode is not None:
+            splits = pool.splits(kept, natural=how.kind == "natural")
+            pool.dataset = dataset = dataset.recoded([rows for _, rows, _ in splits])
+            checked = partial(check_rows, dataset, splits)
         inputs = int(np.prod(dataset.inputs.shape[1:]))
         shape = dataset.inputs.shape[1:] if dataset.inputs.ndim > 2 else ()
         task = Task(inputs, dataset.labels, dataset.outputs, seed, int((sizes[kept] - held_out).sum()), shape, dataset.origin)
@@ -166,7 +186,7 @@ class Federation:
             "partition": {"kind": str(how), "clients": len(kept), "dropped": len(names) - len(kept), "min_size": min_size},
         }
         cut = partial(cls.from_dataset, dataset, clients, partition, test, min_size=min_size, small=small)
-        return cls(_PoolClients(pool, kept), task, description, cut)
+        return cls(_PoolClients(pool, kept), task, description, cut, checked)
 
     @classmethod
     def from_clients(
@@ -184,9 +204,9 @@ class Federation:
         release_words: int = RELEASE_WORDS,
     ) -> "Federation":
         """Clients given by name, each as a table (the path of a CSV or Parquet file, a frame of pandas, polars or pyarrow, a
-        mapping of columns), as a Dataset, as (X, y), (X, y, X_test, y_test), or as a function that loads such arrays. A list of
-        them names them "0", "1", and so on; files, which may be a list, a pattern such as "north*.csv", or all in a folder, are
-        named as they are called.
+        mapping of columns), as a Dataset, as (X, y), (X, y, X_test, y_test), or as a function that loads such arrays; X may be a
+        frame, and is a table where it holds more than numbers. A list of them names them "0", "1", and so on; files, which may
+        be a list, a pattern such as "north*.csv", or all in a folder, are named as they are called.
 
         Tables are encoded together, by sums of what each client says of its own training rows: see `gf.load_data`, which takes
         the same `label_column`, `client_column`, `split_column`, `columns` and `release_words`. Columns go by name; what a client
@@ -273,6 +293,14 @@ class _Pool:
             return mine[training], mine[~training]
         kept, held_out = stratified(self.dataset.codes[mine], self.test, seeds.generator(self.seed, f"split/{self.names[k]}"))
         return mine[kept], mine[held_out]
+
+    def splits(self, kept: np.ndarray, natural: bool) -> list[tuple[str, np.ndarray, np.ndarray]]:
+        """Whose rows these are, for training and for testing: their own clients', or one owner's who plays many."""
+        splits = [(str(self.names[k]), *self.rows(int(k))) for k in kept]
+        if natural:
+            return splits
+        train, test = (np.sort(np.concatenate([split[part] for split in splits])) for part in (1, 2))
+        return [(self.dataset.name, train, test)]
 
     def samples(self, k: int, part: int) -> Samples:
         rows = self.rows(k)[part]

@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 
 from gramfold import wire
-from gramfold.engines.folder import EVENTS, REPORT, RESULT
-from gramfold.engines.saved import HEADS, RUN, SHARED
 from gramfold.errors import GramfoldError
 from gramfold.numerics.arrays import to_numpy
 from gramfold.origin import TABLE
@@ -24,6 +22,8 @@ from gramfold.remote import register
 from gramfold.remote.ledger import KEPT, LEDGER, Ledger
 from gramfold.remote.tasks import task_from_json
 from gramfold.report import card_files
+from gramfold.results.folder import EVENTS, REPORT, RESULT
+from gramfold.results.saved import HEADS, RUN, SHARED
 
 FORGOTTEN, ERROR = "forgotten.jsonl", "error.txt"
 DERIVED = (RUN, SHARED, *(path.name for path in card_files(Path(SHARED))), RESULT, REPORT, EVENTS)

@@ -37,13 +37,21 @@ class RawData:
         name = self._given("backbone")
         return None if name is None else open_backbone(name, self._given("pooling"), self._given("device") or "cpu")
 
+    @property
+    def site(self) -> str:
+        return str(self.config.get("name", ""))
+
+    @property
+    def release_words(self) -> int:
+        return Policy.read(self.config).words
+
     @cached_property
     def source(self) -> Source:
         names = {what: self._given(f"{what}-column") for what in ("label", "client", "path", "text", "split")}
         only = tuple(name.strip() for name in (self._given("columns") or "").split(",") if name.strip())
         columns = Columns(**names, only=only, regression=bool(self.config.get("regression")))  # type: ignore[arg-type]
         source = open_source(str(self.config["data"]), columns, None if self.backbone is None else self.backbone.kind)
-        return source if source.kind != COLUMNS else own_split(source, str(self.config.get("name", "")))
+        return source if source.kind != COLUMNS else own_split(source, self.site)
 
     @property
     def is_table(self) -> bool:
@@ -54,7 +62,7 @@ class RawData:
     def statistics(self) -> TableStatistics:
         """What this site says of its table: of its training rows as a whole, whatever clients the table itself names."""
         assert self.source.train is not None
-        table = CodedTable(self.source, Policy.read(self.config).words)
+        table = CodedTable(self.source, self.release_words)
         return table.statistics([np.flatnonzero(self.source.train)])
 
     def description(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@
     STATE/METHOD/SESSION/memory.safetensors        the method's memory between messages
     STATE/METHOD/SESSION/received.safetensors      arrays received earlier, which are not sent again
     STATE/METHOD/SESSION/upload-ID.safetensors     the moments that the site sent
+    STATE/METHOD/SESSION/check.json                what is wrong with its table beside the others', for the site alone
     STATE/METHOD/SESSION/places.json               which of them a server's sum may hold
 
 Every file is written atomically. A session is one method with its parameters on one task; the site derives its name itself,
@@ -32,13 +33,13 @@ from gramfold.evaluation import Evaluation, Scored, score_head
 from gramfold.federation import Client, Samples, Task, load_npz
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
 from gramfold.heads import Head
+from gramfold.imports import import_from
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.methods.finishing import finished, shared_head
-from gramfold.modules import import_from
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import to_numpy
 from gramfold.origin import Origin
-from gramfold.remote import diary, figures, secure_site
+from gramfold.remote import diary, figures, own_check, secure_site
 from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message
 from gramfold.remote.outside import SiteError, inside, outside
 from gramfold.remote.policy import PROTECTIONS, Policy
@@ -311,6 +312,7 @@ class Site:
         self.hold()
         work = Work(method, state, folder, str(header["run"]), task, self.client(task), packets[BROADCAST])
         self.policy.check_maps(work.broadcast, task.inputs)
+        own_check.note(folder, self.raw, task)
         return work
 
     def method(self, header: Mapping[str, Any]) -> Method:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
+from gramfold.checking import check_statistics
 from gramfold.errors import GramfoldError
 from gramfold.remote.majority import inflating, minority
 from gramfold.sources import TableStatistics
@@ -32,6 +33,11 @@ def check(table: Mapping[str, Any], samples: int) -> None:
     rows = {column.rows for column in columns.values()}
     if len(rows) > 1 or max(rows, default=0) > samples:
         raise GramfoldError("statistics of more samples than it has, or of more in one column than in another")
+
+
+def remarks(tables: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What looks wrong in the sums of tables that fit together, such as another unit: a line each."""
+    return [str(found) for found in check_statistics({name: TableStatistics.from_dict(table) for name, table in tables.items()})]
 
 
 def odd_ones_out(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

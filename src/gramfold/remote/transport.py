@@ -18,12 +18,10 @@ from typing import Any
 
 from gramfold import uploads
 from gramfold.engines.events import Progress
-from gramfold.engines.saved import make_folder
-from gramfold.engines.secured import check_private
 from gramfold.engines.transport import Contribution, Final, Finished, Round, Transport
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
-from gramfold.methods import Method, spec_of
+from gramfold.methods import spec_of
 from gramfold.remote import reports, secure
 from gramfold.remote.agreement import odd_ones_out
 from gramfold.remote.erasure import Forgotten
@@ -44,7 +42,9 @@ from gramfold.remote.messages import (
 from gramfold.remote.peers import LOG, Answer, Peer, Peers
 from gramfold.remote.release import check_first, check_release, check_run
 from gramfold.remote.settings import Settings
+from gramfold.remote.table_agreement import remarks
 from gramfold.remote.tasks import agreed_task, session_of, task_from_json, task_to_json
+from gramfold.results.saved import make_folder
 from gramfold.version import __version__
 from gramfold.wire import Packet
 
@@ -79,11 +79,8 @@ class Remote(Transport):
         """Of which samples the uploads of this run are: a site's own word, the same in every run and round, by site."""
         self._find_nodes()
         self.task = self._agree()
-        noisy, masked = settings.privacy.dp is not None, settings.privacy.secure is not None
-        self.method = settings.method.settled(self.task, once=noisy, bounded=noisy, masked=masked)
+        self.method = settings.options.prepared(settings.method, self.task)
         self._run = "" if self.method.rounds == 1 else secrets.token_hex(8)
-        _check_inputs(self.method, self.task)
-        check_private(self.method, settings.privacy, self.task)
         self._task_text, self._session = task_to_json(self.task), session_of(self.method, self.task)
 
     # --- nodes, and the task ---
@@ -138,6 +135,8 @@ class Remote(Transport):
         for name, reason in odd.items():
             self.peers.refuse(self.peers.called(name), TASK, GramfoldError(reason))
             del described[name]
+        for remark in remarks({name: site["table"] for name, site in described.items() if "table" in site}):
+            LOG.warning("check: %s", remark)
         if not described:
             raise GramfoldError(f"no site could describe its data; {self.reasons()}")
         return agreed_task(described, self.settings.seed)
@@ -375,9 +374,3 @@ class Remote(Transport):
             "influence": self.influence.moved,
             "seconds": {peer.site: peer.seconds for peer in self.peers.by_node.values() if peer.site in answered},
         }
-
-
-def _check_inputs(method: Method, task: Task) -> None:
-    kind = "images" if task.shape else "features"
-    if kind not in method.input_kinds:
-        raise GramfoldError(f"the sites have {kind}, which {method.name} does not support")

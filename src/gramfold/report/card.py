@@ -7,7 +7,9 @@ from typing import Any
 
 from gramfold import wire
 from gramfold.heads import Head
+from gramfold.origin import TABLE, Origin
 from gramfold.report.text import number, percent, setting
+from gramfold.sources import TableEncoder
 from gramfold.version import __version__
 
 FORMAT = 1
@@ -34,7 +36,7 @@ def make_card(
         "whose": whose,
         "method": head.method,
         "inputs": list(head.shape),
-        "origin": None if head.origin is None else {"name": head.origin.name, "fingerprint": head.origin.fingerprint},
+        "origin": None if head.origin is None else _origin(head.origin),
         "map": list(dict.fromkeys(maps)) or ["a trained network"],
         "classes": None if head.labels is None else list(head.labels),
         "probabilities": head.probabilistic,
@@ -48,12 +50,19 @@ def make_card(
     }
 
 
+def _origin(origin: Origin) -> dict[str, Any]:
+    columns = {"columns": TableEncoder.reopen(origin).names} if origin.kind == TABLE else {}
+    return {"name": origin.name, "fingerprint": origin.fingerprint, **columns}
+
+
 def card_markdown(card: Mapping[str, Any]) -> str:
     """The card as a page."""
     classes = card["classes"]
     origin = "unknown: whoever gives samples to this head knows"
     if card["origin"] is not None:
-        origin = f"{card['origin']['name']} (fingerprint `{card['origin']['fingerprint']}`)"
+        columns = card["origin"].get("columns")
+        origin = card["origin"]["name"] if columns is None else f"the columns {', '.join(columns)} of a table"
+        origin += f" (fingerprint `{card['origin']['fingerprint']}`)"
     kinds = (
         f"{len(classes)} classes: {', '.join(map(str, classes[:20]))}{', ...' if len(classes) > 20 else ''}" if classes else ""
     )

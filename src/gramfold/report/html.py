@@ -111,7 +111,8 @@ def _without(methods: Sequence[Method]) -> str:
 def _opened(result: Mapping[str, Any], what: str, methods: Sequence[Method]) -> Sheet:
     partition = result["partition"]
     sheet = Sheet(str(result["data"]["name"]), main_measure(methods))
-    about = f"{partition['clients']} clients, partitioned by {partition['kind']}, {what}"
+    how = "each with its own data" if partition["kind"] in ("natural", "given") else f"partitioned by {partition['kind']}"
+    about = f"{partition['clients']} clients, {how}, {what}"
     sheet.soft(f"{about}. gramfold {result['gramfold']}.")
     return sheet
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from gramfold.errors import GramfoldError
-from gramfold.extras import require
 from gramfold.heads import Head, load_head
+from gramfold.imports import require
 from gramfold.report.text import size
 from gramfold.serving.limits import LOOPBACK, Gate
 from gramfold.serving.page import render

@@ -10,8 +10,8 @@ import numpy as np
 
 from gramfold.backbones import IMAGES, TEXTS, Backbone, reopen
 from gramfold.errors import GramfoldError
-from gramfold.extras import require
 from gramfold.heads import Head
+from gramfold.imports import require
 from gramfold.numerics.arrays import to_numpy
 from gramfold.origin import BACKBONE, TABLE, Origin
 from gramfold.sources import TableEncoder, encoded_with_remark

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from gramfold.extras import require
+from gramfold.imports import require
 from gramfold.serving.limits import SECONDS
 
 CONNECTIONS = 256

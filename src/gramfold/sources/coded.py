@@ -19,8 +19,8 @@ class CodedTable:
     """A table whose cells are read once, for an encoder of whichever training rows a cut of it leaves."""
 
     def __init__(self, source: Source, release_words: int = RELEASE_WORDS) -> None:
-        self.source, self._release_words = source, release_words
-        self._cells = {name: Cells(values) for name, values in source.items.items()}
+        self.source, self.release_words = source, release_words
+        self.cells = {name: Cells(values) for name, values in source.items.items()}
 
     def training(self) -> list[np.ndarray]:
         """The training rows of each client."""
@@ -31,13 +31,13 @@ class CodedTable:
 
     def statistics(self, training: Sequence[np.ndarray]) -> TableStatistics:
         """What owners of these rows say of them, each for its own, and then their sum."""
-        parts = [self._of({name: cells.take(rows) for name, cells in self._cells.items()}) for rows in training]
-        for name in self._cells:
+        parts = [self._of({name: cells.take(rows) for name, cells in self.cells.items()}) for rows in training]
+        for name in self.cells:
             self._require_one_kind(name, parts, training)
         return reduce(add, parts)
 
     def _of(self, cells: dict[str, Cells]) -> TableStatistics:
-        return TableStatistics.of_cells(cells, self._release_words, self.source.wanted)
+        return TableStatistics.of_cells(cells, self.release_words, self.source.wanted)
 
     def _require_one_kind(self, name: str, parts: Sequence[TableStatistics], training: Sequence[np.ndarray]) -> None:
         """Raise, with an example of either, where a column holds words at one client and numbers at another."""
@@ -45,7 +45,7 @@ class CodedTable:
         words = [i for i in there if parts[i].by_column[name].words is not None]
         if not words or len(words) == len(there):
             return
-        values, rows = self._cells[name].values, training[words[0]]
+        values, rows = self.cells[name].values, training[words[0]]
         word = next(int(row) for row in rows if number_of(values.item(row)) is None)
         other = training[next(i for i in there if i not in words)]
         raise GramfoldError(
@@ -59,7 +59,7 @@ class CodedTable:
 
     def __call__(self, training: Sequence[np.ndarray]) -> tuple[np.ndarray, Origin]:
         encoder = TableEncoder.of(self.statistics(training))
-        return encoder.encode(self._cells), encoder.origin
+        return encoder.encode(self.cells), encoder.origin
 
 
 def folded_encoder(
@@ -75,6 +75,7 @@ def folded_encoder(
 def say_unused(statistics: TableStatistics) -> None:
     """Warn of the columns that no encoder takes."""
     for name, why in statistics.unused().items():
+        singular = statistics.by_column[name].singular
         singular = statistics.by_column[name].singular
         forced = "; name it among --columns (in Python columns=) if it is a measurement" if singular else ""
         warnings.warn(f"column {name!r} {why}: it is not used{forced}", stacklevel=3)

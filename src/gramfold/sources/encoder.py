@@ -49,7 +49,7 @@ class Numbers:
             raise GramfoldError(
                 f"column {self.name!r} holds no number in row {row}, and numbers where its encoder was made; correct that cell"
             )
-        known = np.isfinite(numbers)
+        known = np.abs(numbers) < LARGEST
         scaled = np.where(known, (np.where(known, numbers, self.mean) - self.mean) / self.spread, 0.0)
         return np.column_stack([scaled, ~known]) if self.gaps else scaled[:, None]
 
@@ -85,16 +85,16 @@ class Categories:
         return [f"{self.name} = {word}" for word in self._titled]
 
     def __call__(self, cells: Cells) -> np.ndarray:
-        places, missing = self._places(cells)
+        places, missing = self.places(cells)
         if self.other:
             places = np.where((places < 0) & ~missing, self._titled.index(OTHER), places)
         return np.asarray(places[:, None] == np.arange(len(self._titled)), dtype=np.float64)
 
     def unknown(self, cells: Cells) -> int:
-        places, missing = self._places(cells)
+        places, missing = self.places(cells)
         return int(((places < 0) & ~missing).sum())
 
-    def _places(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    def places(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         """The place of each row's word among these, -1 where it is none of them; and which rows have none at all."""
         codes, found = cells.words
         mine = {word: place for place, word in enumerate(self.words)}
@@ -108,10 +108,10 @@ class TableEncoder:
     """Rows of a table as rows of numbers."""
 
     def __init__(self, parts: Mapping[str, Numbers | Categories]) -> None:
-        self._parts = dict(sorted(parts.items()))
-        self.names = list(self._parts)
+        self.parts = dict(sorted(parts.items()))
+        self.names = list(self.parts)
         """The columns it takes."""
-        self.columns = [title for part in self._parts.values() for title in part.titles]
+        self.columns = [title for part in self.parts.values() for title in part.titles]
         """What each number is."""
         if not self.columns:
             raise GramfoldError("the table has no column with anything in it that an encoder takes")
@@ -120,7 +120,7 @@ class TableEncoder:
     def places(self) -> dict[str, list[int]]:
         """Where the numbers of every column that it takes are."""
         found, first = {}, 0
-        for name, part in self._parts.items():
+        for name, part in self.parts.items():
             found[name] = list(range(first, first + len(part.titles)))
             first += len(part.titles)
         return found
@@ -132,18 +132,18 @@ class TableEncoder:
         return cls({name: _part(name, column) for name, column in used.items()})
 
     def __repr__(self) -> str:
-        return f"TableEncoder({len(self._parts)} columns -> {len(self.columns)} numbers)"
+        return f"TableEncoder({len(self.parts)} columns -> {len(self.columns)} numbers)"
 
     def __call__(self, table: Table) -> np.ndarray:
         """n x numbers, float64. A column that the table lacks is missing in all rows; further ones are not looked at."""
         return self.encode(self.read(table))
 
     def encode(self, cells: Mapping[str, Cells]) -> np.ndarray:
-        return np.concatenate([part(cells[name]) for name, part in self._parts.items()], axis=1)
+        return np.concatenate([part(cells[name]) for name, part in self.parts.items()], axis=1)
 
     def unknown(self, cells: Mapping[str, Cells]) -> dict[str, int]:
         """How many rows have a word that this encoder does not know, by column."""
-        counts = {name: part.unknown(cells[name]) for name, part in self._parts.items()}
+        counts = {name: part.unknown(cells[name]) for name, part in self.parts.items()}
         return {name: count for name, count in counts.items() if count}
 
     def read(self, table: Table) -> dict[str, Cells]:
@@ -157,7 +157,7 @@ class TableEncoder:
 
     @property
     def origin(self) -> Origin:
-        described = {"columns": [[name, _described(part)] for name, part in self._parts.items()]}
+        described = {"columns": [[name, _described(part)] for name, part in self.parts.items()]}
         digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:16]
         return Origin(TABLE, "columns", digest, described)
 

@@ -94,7 +94,7 @@ class ColumnStatistics:
         """The statistics of a client's training rows. A running number is a number where its column is `wanted` by name."""
         numbers = cells.numbers
         if numbers is not None:
-            found = numbers[np.isfinite(numbers)]
+            found = numbers[np.abs(numbers) < LARGEST]
             missing = len(numbers) - len(found)
             if not wanted and is_running(found):
                 return cls(missing=missing, singular=len(found))

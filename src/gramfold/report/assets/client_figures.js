@@ -1,6 +1,8 @@
 // Figures in which a client is a mark.
 
 const kinds = {};
+/** Clients that all have room for their names. */
+const FEW = 12;
 kinds.strips = (spec, box) => {
     const group = groups[spec.group];
     const { methods } = group;
@@ -215,11 +217,13 @@ kinds.sizes = (spec, box) => {
         says: () => "",
     });
 };
-/** Clients side by side, each with a bar of its own. */
+/** Clients side by side, each with a bar of its own; named, where they are few. */
 function columns(box, group, order, heights, spec) {
     const n = Math.max(order.length, 1);
     const ys = [0, ...order.map((i) => heights[i])];
-    const area = frame(box, { xs: [0, n], ys, x: { low: 0, high: n }, xform: "number", yform: "number", ...spec });
+    const words = n > FEW ? null : order.map((i) => group.names[i]);
+    const x = words ? { low: -0.5, high: n - 0.5 } : { low: 0, high: n };
+    const area = frame(box, { xs: [0, n], ys, x, words, xform: "number", yform: "number", ...spec });
     const wide = (area.right - area.left) / n;
     const zero = area.y(0);
     const points = order.map((i, k) => ({ i, x: area.left + (k + 0.5) * wide, y: area.y(heights[i]) }));
@@ -256,7 +260,7 @@ kinds.labels = (spec, box) => {
     const order = names.map((_, i) => i).sort((a, b) => major[a][0] - major[b][0] || major[b][1] - major[a][1]);
     const tall = Math.max(3, Math.min(20, 360 / classes.length));
     const left = Math.min(16 + 7 * Math.max(...classes.map((name) => Math.min(name.length, 16))), 130);
-    const area = sheet(box, classes.length * tall + 34, "share of each class in each client's training samples");
+    const area = sheet(box, classes.length * tall + (names.length > FEW ? 34 : 52), "share of each class in each client's training samples");
     const wide = (area.width - left - 10) / names.length;
     const gap = wide > 8 ? 1 : 0;
     area.put(draw("rect", { class: "empty", x: left, y: 8, width: px(wide * names.length), height: px(tall * classes.length) }));
@@ -272,6 +276,11 @@ kinds.labels = (spec, box) => {
             cells.length &&
             area.put(draw("path", { class: "cell", "fill-opacity": (0.1 + 0.09 * level).toFixed(2), d: cells.join("") })),
     );
+    if (names.length <= FEW)
+        order.forEach((i, k) => {
+            const most = Math.max(3, Math.floor(wide / 8));
+            area.put(named(left + (k + 0.5) * wide, 8 + tall * classes.length + 16, names[i], most, "middle"));
+        });
     const stride = Math.ceil(13 / tall);
     classes.forEach((name, c) => c % stride || area.put(named(left - 6, 8 + (c + 0.5) * tall + 4, name, 16, "end")));
     const points = order.map((i, k) => ({ i, x: left + (k + 0.5) * wide, y: 8 }));

@@ -160,10 +160,11 @@ function frame(box, spec) {
             text(left - 6, y(mark) + 4, forms[spec.yform](mark), "end"),
         );
     const most = Math.floor((area.width - left - right) / 62);
+    const letters = spec.words ? Math.max(10, Math.floor((area.width - left - right) / spec.words.length / 8)) : 0;
     const every = spec.words ? Math.ceil(spec.words.length / most) : 1;
     for (const mark of spec.words ? spec.words.keys() : x.marks(most)) {
         if (mark % every && spec.words) continue;
-        const words = spec.words ? cut(spec.words[mark], 10) : forms[spec.xform](mark);
+        const words = spec.words ? cut(spec.words[mark], letters) : forms[spec.xform](mark);
         area.put(
             line(x(mark), height - bottom, x(mark), height - bottom + 4, "zero"),
             text(x(mark), height - bottom + 17, words, "middle"),

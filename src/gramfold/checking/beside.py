@@ -1,0 +1,71 @@
+"""Checks where nobody sees all tables: a site's own beside the agreed encoder, and what sites say of theirs beside each other."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from gramfold.checking.checked import check_tables
+from gramfold.checking.finding import SERIOUS, Finding, Report
+from gramfold.checking.gaps import CODES, gaps
+from gramfold.checking.table import ClientTable, Column
+from gramfold.checking.units import Sums, beside, units
+from gramfold.sources.encoder import Categories, Numbers, TableEncoder
+from gramfold.sources.statistics import RELEASE_WORDS, TableStatistics
+
+STRANGE = 0.5
+"""The part of a site's rows with words that the encoder does not know."""
+
+
+def check_site(table: ClientTable, encoder: TableEncoder, regression: bool, release_words: int = RELEASE_WORDS) -> Report:
+    """What is wrong with a site's own table, by itself and beside the encoder that all sites made."""
+    alone = [found for found in check_tables([table], regression, release_words).findings if found.kind != "gaps"]
+    found: list[Finding] = []
+    for name, part in encoder.parts.items():
+        if name not in table.columns:
+            what = "is not in this table, and in the others'"
+            found.append(
+                Finding("missing", SERIOUS, what, "it is missing in every row; is it called otherwise here?", table.name, name)
+            )
+        elif isinstance(part, Numbers):
+            found += _of_numbers(name, table.name, table.columns[name], part)
+        else:
+            found += _of_words(name, table.name, table.columns[name], part)
+    return Report.of([*alone, *found], [table.name])
+
+
+def _of_numbers(name: str, site: str, column: Column, part: Numbers) -> list[Finding]:
+    numbers, usual = column.numbers, Sums(0, part.mean, part.spread)
+    if numbers is None:
+        return [Finding("codes", SERIOUS, "holds words, where the others have numbers", "write it as they do", site, name)]
+    found, left = gaps(name, site, numbers, usual, np.unique(numbers[~np.isin(numbers, CODES)]))
+    unit = beside(name, site, Sums.of(left), usual)
+    return found if unit is None else [*found, unit]
+
+
+def _of_words(name: str, site: str, column: Column, part: Categories) -> list[Finding]:
+    places, missing = part.places(column.cells)
+    there = int((~missing).sum())
+    unknown = int(((places < 0) & ~missing).sum())
+    if not there or unknown <= STRANGE * there:
+        return []
+    known = ", ".join(repr(word) for word in part.words[:4])
+    what = f"{unknown} of {there} rows have words that the encoder does not know; it knows {known}"
+    return [Finding("codes", SERIOUS, what, "write them as the others do", site, name)]
+
+
+def check_statistics(sites: Mapping[str, TableStatistics]) -> list[Finding]:
+    """What a server sees in the sums that sites send: units, and columns whose numbers are all one far from the others'."""
+    found: list[Finding] = []
+    for name in dict.fromkeys(name for table in sites.values() for name in table.by_column):
+        columns = {site: table.by_column[name] for site, table in sites.items() if name in table.by_column}
+        sums = {
+            site: Sums(column.present, column.mean, (column.deviations / column.present) ** 0.5)
+            for site, column in columns.items() if column.present and column.words is None
+        }  # fmt: skip
+        varying = sorted((each for each in sums.values() if each.spread > 0), key=lambda each: each.mean)
+        for site, each in sums.items():
+            if not each.spread and varying:
+                means = np.array([other.mean for other in varying])
+                found += gaps(name, site, np.full(min(each.n, 1000), each.mean), varying[len(varying) // 2], np.unique(means))[0]
+        found += units(name, sums)
+    return found
