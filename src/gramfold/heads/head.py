@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gramfold import features, wire
-from gramfold.backbones import SERIES, reopen
-from gramfold.backbones.series import as_series, is_series, rows_of
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.features import Map
 from gramfold.heads.errors import Errors
@@ -24,7 +22,7 @@ from gramfold.heads.probabilities import floored, softmax
 from gramfold.numerics import arrays
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
-from gramfold.origin import TABLE, KnownRows, Origin
+from gramfold.origin import SERIES, TABLE, KnownRows, Origin, is_series
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.evidence import KINDS as TERMS
 from gramfold.solve.evidence import Cosine, Evidence, Gaussian, Logistic, LogOdds, Term
@@ -119,6 +117,9 @@ class Head:
         """The samples as this head takes them: raw rows of a table become numbers here, numbers are what they are; raises if
         their shape is another, or if they are known to come from elsewhere."""
         if self.origin is not None and self.origin.options.get("kind") == SERIES and is_series(inputs):
+            from gramfold.backbones import reopen
+            from gramfold.backbones.series import as_series, rows_of
+
             inputs = rows_of(reopen(self.origin), as_series(inputs, self._whose))
         elif self.origin is None or self.origin.kind != TABLE:
             self._refuse_raw(inputs)
