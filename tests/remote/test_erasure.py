@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -102,7 +101,9 @@ def test_a_run_that_was_killed_has_not_succeeded(sites, gramfold, monkeypatch):
 # --- what was left behind ---
 
 
-@pytest.mark.parametrize("method", [gf.DeepAFL(depth=1, regime="moments"), replace(PACE, regime="moments")], ids=repr)
+@pytest.mark.parametrize(
+    "method", [gf.FedHiP(features="columns+bias+linear+fourier:16@learned", at="server"), gf.FedHiP(at="server")], ids=repr
+)
 def test_uploads_that_a_method_keeps_are_gone(method, sites):
     """Those of methods of several rounds were in no ledger, and stayed."""
     sites.run(method)
@@ -214,8 +215,8 @@ def test_words_of_a_table_do_not_go_out_again(tmp_path):
         for name, path in tables.items()
     }
     out = tmp_path / "out"
-    method = gf.PACE(features="bias+linear", regime="moments")
-    config = {"method": "pace", "parameters": json.dumps(dict(method.parameters())), "out": str(out), "release-sites": 1}
+    method = gf.FedHiP(at="server")
+    config = {"method": "fedhip", "parameters": json.dumps(dict(method.parameters())), "out": str(out), "release-sites": 1}
 
     def run(names: list[str]) -> None:
         run_locally(LocalGrid([app_node(configs[name]) for name in names], names), config)
@@ -227,5 +228,5 @@ def test_words_of_a_table_do_not_go_out_again(tmp_path):
     left = b"".join(path.read_bytes() for path in out.rglob("*") if path.is_file())
     assert b"leprosy" not in left
     for name in ("a", "b"):
-        head = gf.load_head(tmp_path / "state" / name / "pace" / "head.safetensors")
+        head = gf.load_head(tmp_path / "state" / name / "fedhip" / "head.safetensors")
         assert "leprosy" not in str(head.origin.options)
