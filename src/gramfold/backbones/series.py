@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.backbones.base import SERIES, Backbone, fingerprint, finished
+from gramfold.backbones.base import Backbone, fingerprint, finished
 from gramfold.errors import GramfoldError
 from gramfold.numerics import seeds
 from gramfold.origin import SERIES, KnownRows, known_rows
