@@ -31,7 +31,7 @@ CUTS = [(100, 0.1), (100, 0.5), (100, 1.0)]
 TOLD = (
     ("digits", "10 dirichlet:0.1"), ("digits", "50 quantity:0.5"), ("ten writers", "1 each"), ("ten writers", "4 each"),
     ("breast cancer", "20 dirichlet:1"), ("heart", "hospitals"), ("Parkinson", "patients"), ("Friedman 1", "sites"),
-    ("eight domains", "1 each"), ("eight domains", "8 each"), ("CIFAR-100", "100 dirichlet:0.1"), ("CIFAR-100", "100 dirichlet:1"),
+    ("eight domains", "1 each"), ("eight domains", "8 each"), ("CIFAR-100", "100 dirichlet:0.1"),
 )  # fmt: skip
 """Small clients and large, skew and shift, tables and embeddings."""
 

@@ -116,7 +116,7 @@ def shifted(clients: int, n: int, turn: float, seed: int = 0) -> dict[str, tuple
 
 
 def test_where_features_shift_a_client_goes_its_own_way_and_where_they_do_not_it_stays():
-    """Ahead of the shared model, of each alone and of FedHiP with the shift; without it next to nobody leaves the shared solution."""
+    """Ahead of the shared model, of each alone and of FedHiP with the shift; none leaves the shared solution without it."""
     apart = gf.Federation.from_clients(shifted(6, 300, turn=2.0))
     result = gf.run(PACE(features="bias+linear"), apart)
     assert sum(client.chosen["stay"] < 0.1 for client in result.clients.values()) >= 2

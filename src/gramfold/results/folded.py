@@ -54,7 +54,8 @@ class Run:
 
     def updated(self, add: Mapping[str, Samples], forget: Mapping[str, Samples]) -> "Run":
         """The run of the same clients with some samples more, and without some that are in it. Exact: it is sums."""
-        total, counted, begin = self._total(), dict(self.samples), self.method.again(self.task, self.broadcast)
+        total: Any = self._total()
+        counted, begin = dict(self.samples), self.method.again(self.task, self.broadcast)
         for name, train in forget.items():
             left = counted.pop(name, 0) - train.n
             if left < 0:

@@ -64,8 +64,8 @@ class Summary(Record, kind="differences/summary"):
 
     def point(self, train: Samples) -> tuple[np.ndarray, float]:
         """A client's, and by which variance in every direction it is chance."""
-        total = squares = weight = 0.0
         whiten, expected = arrays.to_numpy(self.whiten), arrays.to_numpy(self.expected)
+        total, squares, weight = np.zeros(whiten.shape[1]), 0.0, 0.0
         for block in arrays.blocks(train.n, expected.shape[0]):
             rows = arrays.to_numpy(self.plain(train.inputs[block]))
             targets = arrays.to_numpy(train.targets[block])

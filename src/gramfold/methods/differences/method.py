@@ -72,8 +72,8 @@ class Differs(Analytic):
     def _differing(self, start: Any) -> Record:
         """What is asked about how clients differ, before the moments."""
         space: Space = start.space
-        doubled = getattr(start, "common", None) is not None and space.outputs is not None
-        if doubled:  # targets are folded twice; asked are those as they are
+        if getattr(start, "common", None) is not None and space.outputs is not None:
+            # targets are folded twice; asked are those as they are
             space = replace(space, outputs=space.outputs // 2)
         begun = Differing.begin(self._differences, space, start.seed, start)
         answered: Record = replace(start, found=begun) if isinstance(begun, Found) else begun
@@ -94,7 +94,8 @@ class Differs(Analytic):
     def aggregate(self, total: Any, broadcast: Any) -> Any:
         if isinstance(broadcast, Differing):
             after = broadcast.step(total)
-            return after if isinstance(after, Differing) else replace(broadcast.start, found=after)
+            start: Any = broadcast.start
+            return after if isinstance(after, Differing) else replace(start, found=after)
         after = super().aggregate(total, broadcast)
         learned = isinstance(broadcast, Learning) and not isinstance(after, Learning)
         return self._differing(after) if learned else after

@@ -17,8 +17,8 @@
     head       softmax(sum_c w_c z_c(x) + q)                                one head: all is linear in its coordinates
 
 Values differ in the likelihood alone: a candidate's prediction stands for z, c is one, and L_c is normal, as wide as its own
-left-out errors. With p adding up to one, a client falls short of no candidate's left-out likelihood by more than log 1/p_c, a model
-of its own among them: nobody is worse off for joining. (But for blends: their scores are averaged before evidence is made of them.)
+left-out errors. With p adding up to one, a client falls short of no candidate's left-out likelihood by more than log 1/p_c, a
+model of its own among them: nobody is worse off for joining. (But for blends, whose scores are averaged, not the evidence.)
 
 A client's model does not depend on how the others' data is split among them: it uses only their sums. (Regression on tables is
 the exception, unless told otherwise: see `own_parts`.)
@@ -215,8 +215,8 @@ class PACE(Differs):
         return replace(start, space=space, refinement=refinement, common=common)
 
     def again(self, task: Task, broadcast: Streams) -> Streams:
-        begun: Any = self.learned(self._started(task), broadcast.space.map, broadcast.common)
-        return replace(begun, found=broadcast.found)
+        started: Any = self._started(task)
+        return replace(self.learned(started, broadcast.space.map, broadcast.common), found=broadcast.found)
 
     def by_sample(self, broadcast: Streams) -> bool:
         return broadcast.common is None and super().by_sample(broadcast)
@@ -252,8 +252,10 @@ class PACE(Differs):
         def of_group(moments: Moments) -> Pooled:
             return make(moments, beta, self._regime, broadcast.seed, units, self._precision, caution)
 
-        groups = pool_groups(total, pooled, groups_of(broadcast).count, units, of_group)
-        return replace(broadcast, pooled=pooled, groups=groups)
+        groups = groups_of(broadcast)
+        assert groups is not None
+        found = pool_groups(total, pooled, groups.count, units, of_group)
+        return replace(broadcast, pooled=pooled, groups=found)
 
     def personalize(self, client: ClientData, broadcast: Streams) -> Head:
         space, common, found = broadcast.space, broadcast.common, broadcast.found or Found()

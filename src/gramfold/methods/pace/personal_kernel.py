@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from gramfold.methods.pace.candidates import Candidate, OwnRidge, Part
+from gramfold.methods.pace.candidates import Basis, Candidate, OwnRidge, Part
+from gramfold.numerics.arrays import Array
 
 if TYPE_CHECKING:
     from gramfold.methods.pace.client import OwnSamples
@@ -30,7 +31,7 @@ class PersonalKernel(Part):
             beside, step = [], likelihood.step
             for penalty in penalties:
                 fit, numbers = ridge.fit(likelihood.unexplained(stay), penalty)
-                coordinates = {ridge: step * numbers}
+                coordinates: dict[Basis, Array] = {ridge: step * numbers}
                 beside.append(Candidate(self.name, stay.scores, stay.added + step * fit, 1.0, coordinates, self.before))
             found += [max(alone, key=likelihood.of), max(beside, key=likelihood.of)]
         return found
