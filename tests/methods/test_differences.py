@@ -221,7 +221,7 @@ def test_a_personal_head_is_a_program(tmp_path):
 
 def test_differential_privacy_is_refused_in_words():
     for groups in (True, {client.name: client.name[0] for client in classes()}):
-        with pytest.raises(GramfoldError, match="leave out groups|one round of moments"):
+        with pytest.raises(GramfoldError, match=r"leave out groups|one round of moments"):
             run(gf.PACE(features=FEATURES, groups=groups), classes(), dp=gf.DP(eps=8.0))
     result = run(PLAIN, classes(), dp=gf.DP(eps=8.0))
     assert result.rounds == 1
