@@ -1,146 +1,137 @@
-"""What each part of PACE brings: its head, its learned features, and the digits that its numbers travel in.
+"""What each part of PACE brings: its candidates and priors, its learned features, and the digits that its numbers travel in.
 
-    python -m benchmarks.ablation FILE.npz [--groups head,features,precision] [--size 4096] [--device cuda] [--part NAME]
+    python -m benchmarks.ablation parts [--cifar FILE.npz] [--shift FILE.npz] [--tables FOLDER] [--seeds 3]
+    python -m benchmarks.ablation features|precision --cifar FILE.npz [--size 4096] [--device cuda]
 
-One part is switched off or changed at a time, 100 clients, dirichlet 0.1, 0.5 and 1.0, one seed. Writes
-benchmarks/results/ablation_PART.json; `python -m benchmarks.tables` makes docs/ablation.md of all of them.
+One part is taken away, or one prior changed, at a time: a value, `replace(method, parts=..., priors=...)`. `parts` runs on cells
+of `benchmarks.frozen`, where every change has the same shared solution; `features` and `precision` on 100 clients, Dirichlet 0.1,
+0.5 and 1.0, one seed. Writes benchmarks/results/ablation_PART.json; `python -m benchmarks.tables` makes docs/ablation.md of all.
 """
 
 import argparse
 import json
-from contextlib import ExitStack
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
 import gramfold as gf
+from benchmarks.frozen import Cell, bundled, embedded, federated, sited
 from benchmarks.pace import personalised
-from benchmarks.timing import keep
+from benchmarks.timing import RESULTS, keep
 from gramfold.federation import load_npz
-from gramfold.federation.datasets import Dataset
-from gramfold.methods import pace
-from gramfold.methods.parts import learning, learning_steps, own_way, pace_head, unexplained
-from gramfold.solve.class_prior import ClassPrior
-from gramfold.solve.discriminant import Discriminant
+from gramfold.methods import ClientData
+from gramfold.methods.pace.candidates import PARTS, Own, Part
+from gramfold.methods.pace.priors import PRIORS
 
 MAP = "bias+linear+fourier:{}@learned"
-CELLS = [(100, 0.1), (100, 0.5), (100, 1.0)]
+CUTS = [(100, 0.1), (100, 0.5), (100, 1.0)]
+TOLD = (
+    ("digits", "10 dirichlet:0.1"), ("digits", "50 quantity:0.5"), ("ten writers", "1 each"), ("ten writers", "4 each"),
+    ("breast cancer", "20 dirichlet:1"), ("heart", "hospitals"), ("Parkinson", "patients"), ("Friedman 1", "sites"),
+    ("eight domains", "1 each"), ("eight domains", "8 each"), ("CIFAR-100", "100 dirichlet:0.1"), ("CIFAR-100", "100 dirichlet:1"),
+)  # fmt: skip
+"""Small clients and large, skew and shift, tables and embeddings."""
 
 
-def _no_refinement(rows: Any, targets: Any, penalty: float, *_: object) -> tuple[Any, Any]:
-    return rows[:0].T @ targets[:0], targets * 0
+def without(name: str) -> tuple[Part, ...]:
+    return tuple(part for part in PARTS if part.name != name)
 
 
-def _ridge_scores(self: Discriminant, scores: Any, bend: float = 0.0) -> tuple[Any, Any]:
-    """No discriminant: the ridge scores themselves are the evidence, in units that suit the prior of the weights."""
-    return 2.0 * scores, scores * 0
-
-
-class NoPrior:
-    """All classes alike."""
-
-    def __init__(self, classes: int) -> None:
-        self.log_shares = np.zeros(classes)
-
-    @classmethod
-    def of(cls, counts: np.ndarray, pooled: np.ndarray) -> "NoPrior":
-        return cls(len(counts))
-
-    def left_out(self, codes: np.ndarray, once: np.ndarray, fresh: bool = False) -> np.ndarray:
-        return np.zeros((len(codes), len(self.log_shares)))
-
-
-class SurePrior(ClassPrior):
-    """Evidence is weighed beside the prior that the head has."""
-
-    def left_out(self, codes: np.ndarray, once: np.ndarray, fresh: bool = False) -> np.ndarray:
-        return super().left_out(codes, once)
-
-
-def _straight(classes: int) -> float:
-    return 0.0
-
-
-KEPT_IN = (pace_head, "ALMOST_ALL", 0.0)
-"""No sample is left out of the shared discriminant."""
-HEAD: dict[str, list[tuple[Any, str, Any]]] = {
-    "PACE": [],
-    "without the class prior": [(pace_head, "ClassPrior", NoPrior)],
-    "without the discriminant (ridge scores)": [(Discriminant, "evidence", _ridge_scores), KEPT_IN],
-    "samples kept in the discriminant": [KEPT_IN],
-    "without the bend": [(own_way, "bend", _straight), (pace_head, "bend", _straight)],
-    "weights fitted beside the head's own prior": [(pace_head, "ClassPrior", SurePrior)],
-    "without refinement": [(unexplained, "ridge_with_left_out", _no_refinement)],
-    "without leave-one-out residuals": [(pace_head, "left_out_residuals", lambda residuals, leverage: residuals)],
-    "without selection (centre of the prior)": [
-        (own_way, "most_likely", lambda evidence, offset, codes, start, *_: (start, 0.0))
-    ],
+CHANGES: dict[str, Callable[[gf.PACE], gf.PACE]] = {
+    "PACE": lambda method: method,
+    "without blends": lambda method: replace(method, parts=without("blend")),
+    "without residuals": lambda method: replace(method, parts=without("residual")),
+    "without models of one's own": lambda method: replace(method, parts=without("own")),
+    "stay alone": lambda method: replace(method, parts=()),
+    "all as likely before": lambda method: replace(method, parts=tuple(replace(part, before=1.0) for part in PARTS)),
+    "models of one's own on the residuals' map": lambda method: replace(method, parts=(*without("own"), Own("on_refinement"))),
+    "residuals of ReLU features everywhere": lambda method: replace(method, refinement="relu:1024"),
+    "few = 15": lambda method: replace(method, priors=replace(PRIORS, few=15.0)),
+    "few = 60": lambda method: replace(method, priors=replace(PRIORS, few=60.0)),
+    "a step worth 3": lambda method: replace(method, priors=replace(PRIORS, step=3.0)),
+    "a step worth 12": lambda method: replace(method, priors=replace(PRIORS, step=12.0)),
+    "half the cosine": lambda method: replace(method, priors=replace(PRIORS, cosine=0.75)),
+    "twice the cosine": lambda method: replace(method, priors=replace(PRIORS, cosine=3.0)),
+    "a prior of 5 samples": lambda method: replace(method, priors=replace(PRIORS, evidence_samples=5.0)),
+    "a prior of 80 samples": lambda method: replace(method, priors=replace(PRIORS, evidence_samples=80.0)),
 }
-"""Of the head alone: all of these have the same shared solution."""
-ALL_SEEN = [(learning, "UNSEEN", 0.0), (pace, "unseen", lambda *_: None)]
-FEATURES: dict[str, tuple[str, list[tuple[Any, str, Any]]]] = {
-    "without Fourier features": ("bias+linear", []),
-    "without a metric, frequencies of scale 1": ("bias+linear+fourier:{}", []),
-    "without a metric, frequencies of scale 0.5": ("bias+linear+fourier:{}:0.5", []),
-    "metric of the linear head, penalty one mean squared row (PACE)": (MAP, []),
-    "the same with a tenth of the penalty": (MAP, [(learning_steps, "SHRINKAGE", 0.1)]),
-    "the same with a hundredth of the penalty": (MAP, [(learning_steps, "SHRINKAGE", 0.01)]),
-    "one pass of gradients": (MAP + ":1", []),
-    "two passes of gradients": (MAP + ":2", []),
-    "all samples make the metric, and all judge": (MAP, ALL_SEEN),
+FEATURES = {
+    "without Fourier features": "bias+linear",
+    "without a metric, frequencies of scale 1": "bias+linear+fourier:{}",
+    "without a metric, frequencies of scale 0.5": "bias+linear+fourier:{}:0.5",
+    "metric of the linear head (PACE)": MAP,
+    "one pass of gradients": MAP + ":1",
+    "two passes of gradients": MAP + ":2",
 }
 PRECISIONS = ("float64", "float32", "float16", "int8")
 
 
-def ablate(data: Dataset, groups: list[str], size: int, device: str) -> list[dict[str, Any]]:
-    federations = [gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", seed=0) for clients, alpha in CELLS]
-    rows: list[dict[str, Any]] = []
+def of_parts(cells: Iterator[Cell], seeds: int) -> Iterator[dict[str, Any]]:
+    for cell in cells:
+        for seed in range(min(seeds, cell.seeds)) if (cell.data, cell.cut) in TOLD else ():
+            federation, clients = federated(cell, seed)
+            run = gf.run(cell.method, federation, keep_heads=False).run
+            assert isinstance(run.method, gf.PACE)
+            for name, change in CHANGES.items():
+                method = change(run.method)
+                broadcast = run.broadcast
+                if method.refinement != run.method.refinement:
+                    broadcast = replace(broadcast, refinement=method.start(broadcast.space, run.task).refinement)
+                found = []
+                for client in federation:
+                    head = method.personalize(ClientData(client.name, client.train(), contributed=True), broadcast)
+                    X, y = clients[client.name][2:]
+                    if cell.regression:
+                        found.append((float(np.sqrt(np.mean((head.predict(X) - y) ** 2))), 0.0))
+                    else:
+                        likely = head.predict_proba(X)
+                        lost = float(-np.log(likely[np.arange(len(y)), y].clip(1e-12)).mean())
+                        found.append((100 * float((likely.argmax(1) == y).mean()), lost))
+                figure, lost = np.mean(found, axis=0)
+                yield {"data": cell.data, "cut": cell.cut, "seed": seed, "name": name, "figure": figure, "log_loss": lost}
 
-    def note(group: str, name: str, method: gf.PACE, result: gf.Result) -> None:
-        for (clients, alpha), federation in zip(CELLS, federations, strict=True):
+
+def of_runs(methods: dict[str, gf.PACE], path: str, size: int, device: str) -> Iterator[dict[str, Any]]:
+    data = load_npz(path)
+    federations = [gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", seed=0) for clients, alpha in CUTS]
+    for name, method in methods.items():
+        result = gf.run(method, federations[-1], device=device, keep_heads=False)
+        bytes_ = (result.uplink_bytes + result.downlink_bytes) / len(result.clients)
+        for (clients, alpha), federation in zip(CUTS, federations, strict=True):
             accuracy, estimate, error = personalised(method, federation, result.run.broadcast, device)
-            bytes_ = (result.uplink_bytes + result.downlink_bytes) / len(result.clients)
-            rows.append({"group": group, "name": name, "size": size, "clients": clients, "alpha": alpha, "pace": accuracy,
-                         "estimate": estimate, "calibration_error": error, "shared": result.global_accuracy,
-                         "rounds": result.rounds, "bytes": bytes_, "rounding": result.chosen.get("rounding", 0.0)})  # fmt: skip
-            print(json.dumps(rows[-1]), flush=True)
-
-    def run(method: gf.PACE) -> gf.Result:
-        return gf.run(method, federations[-1], device=device, keep_heads=False)
-
-    if "head" in groups:
-        method = gf.PACE(features=MAP.format(size), regime="sketch")
-        result = run(method)
-        for name, patches in HEAD.items():
-            with ExitStack() as stack:
-                for where, what, replacement in patches:
-                    stack.enter_context(patch.object(where, what, replacement))
-                note("head", name, method, result)
-    if "features" in groups:
-        for name, (spec, patches) in FEATURES.items():
-            with ExitStack() as stack:
-                for where, what, replacement in patches:
-                    stack.enter_context(patch.object(where, what, replacement))
-                method = gf.PACE(features=spec.format(size), regime="sketch")
-                note("features", name, method, run(method))
-    if "precision" in groups:
-        for precision in PRECISIONS:
-            method = gf.PACE(features=MAP.format(size), regime="sketch", precision=precision)
-            note("precision", precision, method, run(method))
-    return rows
+            yield {"name": name, "size": size, "clients": clients, "alpha": alpha, "pace": accuracy, "estimate": estimate,
+                   "calibration_error": error, "shared": result.global_accuracy, "rounds": result.rounds, "bytes": bytes_,
+                   "rounding": result.chosen.get("rounding", 0.0)}  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file")
-    parser.add_argument("--groups", default="head,features,precision")
+    parser.add_argument("group", choices=("parts", "features", "precision"))
+    parser.add_argument("--cifar")
+    parser.add_argument("--shift")
+    parser.add_argument("--tables")
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--size", type=int, default=4096, help="Fourier features")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--part", default="all")
     given = parser.parse_args()
-    rows = ablate(load_npz(given.file), given.groups.split(","), given.size, given.device)
-    keep(f"ablation_{given.part}", rows)
+    warnings.simplefilter("ignore")
+    if given.group == "parts":
+        rows = of_parts(iter([*bundled(1), *sited(given.tables, 1), *embedded(given.cifar, given.shift, 1)]), given.seeds)
+    else:
+        learned = MAP.format(given.size)
+        methods = {name: gf.PACE(features=spec.format(given.size), regime="sketch") for name, spec in FEATURES.items()}
+        if given.group == "precision":
+            methods = {name: gf.PACE(features=learned, regime="sketch", precision=name) for name in PRECISIONS}
+        rows = of_runs(methods, given.cifar, given.size, given.device)
+    kept = []
+    for row in rows:
+        kept.append(row)
+        print(json.dumps(row), flush=True)
+    RESULTS.mkdir(exist_ok=True)
+    keep(f"ablation_{given.group}", kept)
 
 
 if __name__ == "__main__":

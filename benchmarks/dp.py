@@ -15,6 +15,7 @@ import numpy as np
 
 import gramfold as gf
 from benchmarks.timing import write
+from gramfold.engines import RunOptions
 from gramfold.engines.inprocess import run_inprocess
 from gramfold.federation import load_npz
 from gramfold.moments import Implied
@@ -41,7 +42,7 @@ class OnTheSum(Privacy):
 
 def figures(method: Any, federation: gf.Federation, eps: float | None) -> dict[str, Any]:
     result = run_inprocess(
-        method, federation, keep_heads=False, privacy=OnTheSum(None, None if eps is None else DP(eps))
+        method, federation, RunOptions(OnTheSum(None, None if eps is None else DP(eps))), keep_heads=False
     )  # fmt: skip
     return {
         "accuracy": result.mean_accuracy, "shared_accuracy": result.global_accuracy,

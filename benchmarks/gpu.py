@@ -22,7 +22,6 @@ METHODS = {
     "fedhip at the server": gf.FedHiP(at="server"),
     "apfl": gf.APFL(),
     "pace": gf.PACE(features="bias+linear+fourier:200"),
-    "pace, moments": gf.PACE(features="bias+linear+fourier:200", regime="moments"),
     "pace, sketch": gf.PACE(features="bias+linear+fourier:400", regime="sketch"),
 }
 

@@ -16,7 +16,7 @@ from sklearn.datasets import make_friedman1
 import gramfold as gf
 from benchmarks.timing import write
 from gramfold.federation import Samples
-from gramfold.methods.parts.learning import Learning
+from gramfold.methods.learning import Learning
 from gramfold.methods.protocol import ClientData
 
 CLIENTS, SAMPLES, COLUMNS = 8, 2400, 10

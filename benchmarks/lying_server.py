@@ -23,7 +23,7 @@ from benchmarks.attack import Target, normalised, reconstruct, score
 from benchmarks.timing import write
 from gramfold.errors import GramfoldError
 from gramfold.features import Bias, Concat, Linear, Standardize, draw, parse
-from gramfold.methods.parts.traffic import default_features
+from gramfold.methods.pace.sizes import default_features
 from gramfold.moments.checks import check_exact_counts, check_possible
 from gramfold.privacy import ranges
 from gramfold.privacy.ring import FixedPoint
@@ -165,14 +165,15 @@ def site_rows(sites: Any, name: str) -> np.ndarray:
 
 
 def of_a_small_table(masked: bool) -> dict[str, Any]:
-    """PACE's own map for 225 rows, not learned: the span of fewer samples than features is theirs."""
-    rows, inputs = 225, 8
+    """As many Fourier features as PACE takes for a table, not learned: the span of fewer samples than features is theirs."""
+    rows, inputs = 150, 8
     rng = np.random.default_rng(0)
     y = np.arange(rows) % 3
     X = 2 * rng.standard_normal((3, inputs))[y] + rng.standard_normal((rows, inputs))
     task = gf.federation.Task(inputs, (0, 1, 2), 3, seed=0, samples=rows)
     spec, _ = default_features(task, False, None, 2**30, None, masked=masked)
-    map_ = draw(parse(spec), inputs, 0)
+    number = next(term.split(":")[1] for term in spec.split("+") if term.startswith("fourier"))
+    map_ = draw(parse(f"bias+linear+fourier:{number}"), inputs, 0)  # of rows of one length, as the attack has them
     total = gf.Moments.from_features(map_(X), y, 3, map_.fingerprint)
     target = Target.__new__(Target)
     target.map, target.samples, target.codes = map_, normalised(X), y

@@ -53,7 +53,7 @@ def alone(data: dict[str, Machine]) -> float:
 
 
 def measure(seed: int, methods: dict[str, Method] = METHODS, **made: float) -> dict[str, float]:
-    data = machines(seed, **made)  # type: ignore[arg-type]
+    data = machines(seed, **made)
     federation = gf.Federation.from_clients(data, regression=True)
     found = {"RidgeCV per machine": alone(data)}
     for name, method in methods.items():

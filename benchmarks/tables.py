@@ -15,7 +15,7 @@ from benchmarks.provenance import age
 from benchmarks.timing import RESULTS
 from gramfold.bench import open_bench
 from gramfold.bench.published import HEART_PFL_PROTOCOL
-from gramfold.methods.parts.traffic import bytes_of
+from gramfold.methods.pace.sizes import bytes_of
 from gramfold.report.text import duration, size
 
 ROOT = Path(__file__).parents[1]
@@ -500,18 +500,19 @@ def privacy() -> str:
         "checks let it. `python -m benchmarks.liar`.",
         "\n".join(lines),
     ]
+    parts += _lying_server()
     lines = [
         "| clients | neighbours | seconds, client | seconds, server | sent by a client | received | plain upload, many samples | plain, 400 samples |",
         "| ---: |" + " ---: |" * 7,
     ]
     for row in secure["runs"]:
-        server = row["server_adding_seconds"] + row["server_unmasking_seconds"]
+        server = sum(row[f"server_{step}_seconds"] for step in ("adding", "confirming", "unmasking"))
         moved = [size(row[key]) for key in ("client_bytes", "client_received_bytes", "plain_bytes", "plain_bytes_few_samples")]
         lines.append(
             f"| {row['clients']} | {row['neighbours']} | {row['client_seconds']:.2f} | {server:.2f} | {' | '.join(moved)} |"
         )
     parts += [
-        f"### What the secure sum costs\n\n{secure['features']} features, {secure['classes']} classes, one core of a machine with other work; a client's seconds are those of all four steps, beside computing its moments. "
+        f"### What the secure sum costs\n\n{secure['features']} features, {secure['classes']} classes, processor's seconds on one core; a client's are those of all five steps, beside computing its moments. "
         "*Received* is without the broadcast, which is the plain run's. `python -m benchmarks.secure`.",
         "\n".join(lines),
     ]
@@ -528,9 +529,37 @@ def privacy() -> str:
         f"### Accuracy under noise\n\nCIFAR-100 as frozen DINOv2-small features, {noise['clients']} clients, Dirichlet 0.1, {noise['samples']} training samples, `bias+linear`, delta {noise['delta']:g}, noise shared under a secure sum "
         f"({noise['draws']} draws). `python -m benchmarks.dp FILE.npz`.",
         "\n".join(lines),
-        age("attack", "liar", "secure", "dp"),
+        age("attack", "lying_server", "liar", "secure", "dp"),
     ]
     return "\n\n".join(parts)
+
+
+def _lying_server() -> list[str]:
+    """What a server reads that lies: without what binds a sum, without a site's policies, and with them."""
+    found = load("lying_server")
+    rows = [
+        (what, f"{found['unbound'][what]['read']} of {found['unbound'][what]['of']}", f"{found['bound'][what]['read']}")
+        for what in found["unbound"]
+    ]
+    steps, small = found["steps"], found["small_table"]
+    asked, ever, hospital = steps.values()
+    ever_read = (
+        f"{ever['read']} after {ever['sums']} sums with `release-features-ever = 1`; {hospital['read']} with what a hospital sets"
+    )
+    rows.append(
+        (f"{asked['sums']} sums of all under step functions of its choice", f"{asked['read']} of {asked['of']}", ever_read)
+    )
+    before, after = small.values()
+    fewer = f"{after['read']} ({after['features']} features)"
+    rows.append(
+        (f"a sum of {before['of']} samples under PACE's own map", f"{before['read']} ({before['features']} features)", fewer)
+    )
+    lines = ["| the server | rows read before, or of sites that ask for nothing | now |", "| --- | ---: | ---: |"]
+    return [
+        "### A server that lies\n\nReal sites and real sums, no network. The first two: digits, clients that know each other's keys, and the protocol with and without what binds it. Then five hospitals of 30 samples and 30 "
+        "columns. *What a hospital sets* is in [the security model](security_model.md#what-a-hospital-sets). `python -m benchmarks.lying_server`.",
+        "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]),
+    ]
 
 
 def every_data() -> str:
@@ -729,19 +758,16 @@ def frontier_plot(rows: list[dict[str, Any]]) -> str:
 def ablation() -> str:
     """docs/ablation.md: one table for each group of parts."""
     head = {
-        "head": "## The head\n\nOne shared solution, of which clients make their heads with a part switched off.",
-        "features": "## The features\n\nWhere the metric of the Fourier features comes from, and who may judge it. The first three have none.",
+        "features": "## The features\n\nWhere the metric of the Fourier features comes from. The first three have none.",
         "precision": "## The digits that travel\n\nWhat clients send, and weights and sketches they receive; bytes are up and down, a mean over clients.",
     }
-    pages = [ABLATION]
+    pages = [ABLATION, _parts(), age("ablation_parts")]
     for group, title in head.items():
-        if not (RESULTS / f"ablation_{group}.json").exists():
-            continue
         rows = load(f"ablation_{group}")
         alphas = list(dict.fromkeys(row["alpha"] for row in rows))
         more = ["shared model", *(["MB per client", "rounding"] if group == "precision" else [])]
         lines = [
-            f"{title} {rows[0]['size']:,} Fourier features.", "",
+            f"{title} {rows[0]['size']:,} Fourier features; CIFAR-100, 100 clients, Dirichlet 0.1, 0.5 and 1.0.", "",
             "| | " + " | ".join(f"{alpha}: test | LOO estimate | ECE" for alpha in alphas) + f" | {' | '.join(more)} |",
             "| --- |" + " ---: |" * (3 * len(alphas) + len(more)),
         ]  # fmt: skip
@@ -756,11 +782,36 @@ def ablation() -> str:
     return "\n\n".join(pages) + "\n"
 
 
+def _parts() -> str:
+    """A row for each cell of data, a column for each change."""
+    rows = load("ablation_parts")
+    cells, names = (
+        [*dict.fromkeys(row[key] if key == "name" else (row["data"], row["cut"]) for row in rows)] for key in ("", "name")
+    )
+    lines = ["| | " + " | ".join(f"{data}, {cut}" for data, cut in cells) + " |", "| --- |" + " ---: |" * len(cells)]
+    for name in names:
+        told = []
+        for data, cut in cells:
+            mine, whole = (
+                [row for row in rows if (row["data"], row["cut"], row["name"]) == (data, cut, each)] for each in (name, names[0])
+            )
+            figure = float(np.mean([row["figure"] for row in mine]))
+            away = [one["figure"] - other["figure"] for one, other in zip(mine, whole, strict=True)]
+            error = f" ± {np.std(away, ddof=1) / len(away) ** 0.5:.2f}" if len(away) > 1 else ""
+            lost = float(np.mean([row["log_loss"] for row in mine]))
+            said = f"{figure:.2f}" if name == names[0] else f"{np.mean(away):+.2f}{error}"
+            told.append(said + (f" / {lost:.3f}" if lost else ""))
+        lines.append(f"| {name} | {' | '.join(told)} |")
+    return "\n".join(lines)
+
+
 ABLATION = """# What each part of PACE brings
 
-CIFAR-100 as frozen DINOv2-small features, 100 clients, Dirichlet 0.1, 0.5 and 1.0, one seed. Mean over clients of the final model's
-accuracy on the client's own test images; what clients estimate by leave-one-out, for the class shares that they have; expected calibration error. Made by
-`python -m benchmarks.ablation FILE.npz` and `python -m benchmarks.tables`."""
+A part is a value in a tuple, and so is a prior: `replace(method, parts=..., priors=...)`. Every column has one shared solution, of which clients make their heads with one thing changed.
+First the mean accuracy over clients in points and the log loss; of Parkinson's patients and Friedman's function root mean square errors. Below it, what each change does to the first figure, with its standard error over seeds,
+and the log loss that it leaves. Made by `python -m benchmarks.ablation parts` and `python -m benchmarks.tables`.
+
+## The candidates and the priors"""
 
 
 def site_tables() -> str:

@@ -26,7 +26,6 @@ import gramfold as gf
 from gramfold import uploads, wire
 from gramfold.engines.checkpoint import Checkpoint
 from gramfold.engines.events import Event
-from gramfold.engines.folder import read_page
 from gramfold.errors import MALFORMED
 from gramfold.federation import Samples, load_npz
 from gramfold.federation.federation import ClientArrays
@@ -34,6 +33,7 @@ from gramfold.methods import ClientData, Method
 from gramfold.remote import diary, erasure, places, release, run, state
 from gramfold.remote.ledger import Ledger, SentUpload
 from gramfold.remote.tasks import task_from_json, task_to_json
+from gramfold.results.folder import read_page
 from gramfold.uploads import GroupedMoments, NamedSums, PerClient
 from gramfold.wire import Packet
 from gramfold.wire.packet import _AT, _sealed
@@ -275,7 +275,7 @@ def _uploads(X: np.ndarray, codes: np.ndarray) -> Iterator[Specimen]:
 
 
 METHODS: tuple[Method, ...] = (
-    gf.AFL(), gf.PACE(features="bias+linear+fourier:8", refinement="relu:8"), gf.PACE(features="linear", regime="moments"),
+    gf.AFL(), gf.PACE(features="bias+linear+fourier:8", refinement="relu:8"), gf.FedHiP(at="server"),
     gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(), gf.Local(), gf.DeepAFL(depth=1),
 )  # fmt: skip
 

@@ -5,13 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold.features import Linear, Map, draw
-from gramfold.federation import Task
-from gramfold.heads import Head, Stream
-from gramfold.methods import ClientData, Method
+from gramfold.extend import ClientData, Head, Map, Method, NamedSums, Record, Stream, Task, draw
+from gramfold.features import Linear
 from gramfold.numerics.arrays import to_numpy
-from gramfold.uploads import NamedSums
-from gramfold.wire.record import Record
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from gramfold.comparison import Comparison, compare
 from gramfold.engines import ClientResult, Result, load_result, run
+from gramfold.engines.seeds import compare
 from gramfold.errors import (
     GramfoldError,
     IllConditionedWarning,
@@ -14,7 +14,7 @@ from gramfold.errors import (
     SharedHeadWarning,
 )
 from gramfold.federation import Federation
-from gramfold.heads import Head, load_head
+from gramfold.heads import Explanation, Head, load_head
 from gramfold.methods import (
     AFL,
     APFL,
@@ -43,33 +43,36 @@ from gramfold.methods import (
 )  # fmt: skip
 from gramfold.moments import Moments
 from gramfold.privacy import DP, SecureSum
+from gramfold.results.comparison import Comparison
 from gramfold.version import __version__
 
 if TYPE_CHECKING:
     from gramfold.backbones import open_backbone
-    from gramfold.estimators import PersonalizedClassifier, PersonalizedRegressor
+    from gramfold.backbones.series import series, windows
     from gramfold.export import write_onnx, write_sklearn, write_torch
     from gramfold.extraction import load_data
+    from gramfold.sklearn_api import PersonalizedClassifier, PersonalizedRegressor, TableTransformer
     from gramfold.sources import Columns
-    from gramfold.table_transformer import TableTransformer
 
 __all__ = [
-    "AFL", "APFL", "DP", "PACE", "ClientResult", "Columns", "Comparison", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS",
-    "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "FedZO", "Federation",
-    "GramfoldError",
-    "Head", "HeartPFL", "IllConditionedWarning", "InputError", "LearnedFeaturesWarning", "Local", "LocalClasses", "LocalSGD",
-    "Moments", "PFedACnnL", "PFedMe", "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning",
-    "Result", "SecureSum", "SharedHeadWarning", "TableTransformer", "__version__", "compare", "load_data", "load_head",
-    "load_result", "open_backbone", "run", "write_onnx", "write_sklearn", "write_torch",
+    "AFL", "APFL", "DP", "PACE", "ClientResult", "Columns", "Comparison", "DeepAFL", "Ditto", "Explanation", "FedACnnL",
+    "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "FedZO",
+    "Federation", "GramfoldError", "Head", "HeartPFL", "IllConditionedWarning", "InputError", "LearnedFeaturesWarning",
+    "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe", "PaceCNN", "PersonalizedClassifier",
+    "PersonalizedRegressor", "PrecisionWarning", "Result", "SecureSum", "SharedHeadWarning", "TableTransformer",
+    "__version__", "compare", "load_data", "load_head", "load_result", "open_backbone", "run", "series", "windows",
+    "write_onnx", "write_sklearn", "write_torch",
 ]  # fmt: skip
 
 _LATER = {
     "Columns": "gramfold.sources",
-    "PersonalizedClassifier": "gramfold.estimators",
-    "PersonalizedRegressor": "gramfold.estimators",
-    "TableTransformer": "gramfold.table_transformer",
+    "PersonalizedClassifier": "gramfold.sklearn_api",
+    "PersonalizedRegressor": "gramfold.sklearn_api",
+    "TableTransformer": "gramfold.sklearn_api",
     "load_data": "gramfold.extraction",
     "open_backbone": "gramfold.backbones",
+    "series": "gramfold.backbones.series",
+    "windows": "gramfold.backbones.series",
     "write_onnx": "gramfold.export",
     "write_sklearn": "gramfold.export",
     "write_torch": "gramfold.export",

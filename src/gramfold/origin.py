@@ -78,6 +78,9 @@ class KnownRows(np.ndarray[Any, Any]):
             options["out"] = tuple(_plain(part) for part in out)
         return getattr(ufunc, method)(*map(_plain, inputs), **options)
 
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        return array[()] if return_scalar else _plain(array)
+
 
 def _plain(values: Any) -> Any:
     return np.asarray(values) if isinstance(values, KnownRows) else values

@@ -65,7 +65,7 @@ def test_accuracies_and_errors_do_not_stand_side_by_side(gramfold, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 4))
     federation = gf.Federation.split(X, X @ rng.standard_normal(4), clients=3, partition="iid", regression=True)
-    from gramfold.engines.folder import page, write_page
+    from gramfold.results.folder import page, write_page
 
     write_page(tmp_path / "errors", page([gf.run(gf.AFL(), federation)], seed=0, engine="inprocess", **federation.description))
     gramfold("run", *QUICK, "--out", "first")

@@ -5,9 +5,9 @@ import pytest
 
 import gramfold as gf
 from gramfold.errors import GramfoldError
-from gramfold.estimators import _weighted
 from gramfold.federation import load_dataset
 from gramfold.privacy import Privacy
+from gramfold.sklearn_api.estimators import _weighted
 from strategies import relative
 
 pytest.importorskip("cryptography", reason="a secure sum needs the package cryptography")
@@ -72,7 +72,6 @@ def test_a_network_of_convolutions_is_solved_under_a_secure_sum():
     ("method", "why"),
     [
         (gf.FedHiP(at="server"), "from its own upload"),
-        (gf.PACE(regime="moments"), "from its own upload"),
         (gf.FedAvg(rounds=2), "would tune lr"),
     ],
 )
@@ -135,7 +134,7 @@ def test_pace_stays_calibrated_under_noise():
     ("method", "why"),
     [
         (gf.DeepAFL(depth=1), "has 3 rounds"),
-        (gf.PACE(regime="moments"), "from its own upload"),
+        (gf.FedHiP(at="server"), "from its own upload"),
         (gf.AFL(features="raw+bias+linear"), "length is bounded"),
     ],
 )

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramfold import stopwatch
 from gramfold.engines.workers import Workers, cpu_count
+from gramfold.numerics import stopwatch
 
 
 @given(st.integers(1, 6), st.integers(0, 20))

@@ -157,7 +157,8 @@ def test_what_is_computed_from_known_rows_is_plain():
     origin = Origin("table", "columns", "5f1c")
     rows = known_rows(np.arange(6.0).reshape(3, 2), origin)
     assert rows[1:].origin == rows[[0, 2]].origin == rows[rows[:, 0] > 1].origin == origin
-    for computed in (rows * 2, rows @ np.eye(2), np.add(rows, rows), rows - rows.mean(0)):
+    computations = (rows * 2, rows @ np.eye(2), np.add(rows, rows), rows - rows.mean(0), np.linalg.solve(np.eye(3), rows))
+    for computed in (*computations, np.concatenate([rows, rows]), np.where(rows > 1, rows, 0)):
         assert type(computed) is np.ndarray
     kept = rows
     kept -= 1.0

@@ -156,7 +156,8 @@ def test_units_follow_from_the_map_and_the_origin(text, origin, units):
 def test_whether_rows_are_scaled_follows_from_the_origin(origin, bounded, features):
     for inputs in (3, 5000):
         task = gf.federation.Task(inputs, None, 1, 0, origin=origin)
-        assert {kind().settled(task, bounded=bounded).features for kind in (gf.AFL, gf.Local, gf.FedHiP, gf.APFL)} == {features}
+        kinds = gf.AFL, gf.Local, gf.FedHiP, gf.APFL
+        assert {kind().settled(task, bounded=bounded).parameters()["features"] for kind in kinds} == {features}
 
 
 def test_where_nobody_says_units_follow_from_left_out_evidence(rng):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import gramfold as gf
 from gramfold.federation import Samples
 from gramfold.methods import ANALYTIC, GRADIENT, ON_IMAGES, ClientData, Method
-from gramfold.methods.parts.pace_head import _influence
+from gramfold.methods.pace.influence import influence_of
 from gramfold.solve.dual import ridge_with_left_out
 from gramfold.solve.leave_one_out import Kernel, left_out_residuals
 from strategies import PENALTIES, Problem, problems, relative
@@ -30,7 +30,7 @@ FIXED = [
     APFL,
 ]
 SELECTING = [gf.Local(), gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(refinement="relu:16"), gf.PACE(refinement="relu:16"),
-             gf.PACE(refinement="relu:16", regime="moments"), gf.DeepAFL(depth=1, refinement="relu:16")]  # fmt: skip
+             gf.DeepAFL(depth=1, refinement="relu:16")]  # fmt: skip
 
 
 def solved(method: Method, parts: list[Samples], classes: int | None, contributed: bool = True) -> list[gf.Head]:
@@ -92,7 +92,7 @@ def test_a_whole_weight_is_so_many_samples(method, regression, problem):
 @given(problem=problems(samples=(8, 30), clients=(1, 3)))
 def test_for_pace_too_where_no_sample_is_left_out(problem):
     """As of clients that join later: of others the left-out scores enter the head, and there a repeated sample has a twin."""
-    method = gf.PACE(beta=0.5, weights=(1.0, 0.5, 2.0), features="bias+linear", refinement="relu:16")
+    method = gf.PACE(beta=0.5, weights=(1.0, 0.5), parts=(), features="bias+linear", refinement="relu:16")
     parts = weighted(problem, whole_weights(problem, 1))
     one, other = (solved(method, given, problem.classes, contributed=False) for given in (parts, repeated(parts)))
     # the discriminant divides by a covariance whose least eigenvalue may be 1e-6 of its trace: rounding grows by as much
@@ -167,19 +167,18 @@ def test_leave_one_out_leaves_a_sample_out_with_all_its_weight(dual, problem, pe
         np.testing.assert_allclose(found[i], expected, atol=1e-8 * max(abs(found).max(), 1.0))  # residuals over 1 - w h
 
 
-@pytest.mark.parametrize("regime", ["sum", "moments"])
 @settings(max_examples=15, deadline=None)
 @given(problem=problems(samples=(6, 20), clients=(1, 2)))
-def test_paces_left_out_scores_are_those_of_a_model_without_the_sample(regime, problem):
-    method = gf.PACE(beta=0.5, features="bias+linear", refinement="relu:16", regime=regime)
+def test_paces_left_out_scores_are_those_of_a_model_without_the_sample(problem):
+    method = gf.PACE(beta=0.5, features="bias+linear", refinement="relu:16")
     weights = whole_weights(problem, 1) / 2
     client = ClientData("me", Samples(problem.X, problem.codes, weights))
     task = problem.federation().task
     begin = method.begin(task)
     upload = method.local(client, begin)
-    pooled = method.reply(upload, method.aggregate(upload.copy(), begin)).pooled
+    pooled = method.aggregate(upload.copy(), begin).pooled
     rows = begin.space.map(problem.X)
-    leverage = _influence(np.sqrt(weights)[:, None] * rows, client, pooled.leverage).leverages
+    leverage = influence_of(np.sqrt(weights)[:, None] * rows, pooled.leverage).leverages
     found = problem.Y - left_out_residuals(problem.Y - rows @ pooled.weights, leverage)
     for i in range(len(rows)):
         without = client.train.take(np.delete(np.arange(len(rows)), i))

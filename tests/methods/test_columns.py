@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import gramfold as gf
 from gramfold.federation import Samples
-from gramfold.methods.parts.columns import COUNTS, ROUNDS, Columns
+from gramfold.methods.learning.columns import COUNTS, ROUNDS, Columns
 from gramfold.uploads import NamedSums
 
 

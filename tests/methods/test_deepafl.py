@@ -80,17 +80,7 @@ def test_every_layer_lowers_the_training_error():
     assert all(later < earlier for earlier, later in itertools.pairwise(errors))
 
 
-def test_who_answers_does_not_matter_to_clients_smaller_than_the_width():
-    federation = cut(12)
-    wide = {**SMALL, "features": "gelu:64"}
-    assert min(client.train().n for client in federation) < 64
-    by_sum, by_moments = (gf.run(DeepAFL(**wide, regime=regime), federation) for regime in ("sum", "moments"))
-    X, _ = blobs(50, seed=9)
-    for name, head in by_sum.heads.items():
-        assert relative(by_moments.heads[name].scores(X), head.scores(X)) < 1e-8
-
-
-@pytest.mark.parametrize("regime", ["sum", "moments", "sketch"])
+@pytest.mark.parametrize("regime", ["sum", "sketch"])
 def test_clients_personalise_the_last_representation(regime, tmp_path):
     federation = gf.Federation.split(*blobs(600), clients=5, partition="dirichlet:0.3", seed=0)
     shared = gf.run(DeepAFL(**SMALL, personal=False), federation)

@@ -53,7 +53,6 @@ def methods(network: str) -> list[gf.methods.Method]:
         gf.PFedACnnL(network=network, beta=PENALTY),
         gf.PFedACnnL(network=network, groups=2, lam=1.0),
         gf.PaceCNN(network=network),
-        gf.PaceCNN(network=network, regime="moments"),
         gf.PaceCNN(network=network, regime="sketch"),
     ]
 

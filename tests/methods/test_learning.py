@@ -9,9 +9,8 @@ from sklearn.datasets import load_digits, make_friedman1
 import gramfold as gf
 from gramfold.features import MetricMap
 from gramfold.federation import Samples, Task
-from gramfold.methods import ClientData
-from gramfold.methods.parts import columns, learning
-from gramfold.methods.parts.learning import Learning, Plan
+from gramfold.methods import ClientData, learning
+from gramfold.methods.learning import Learning, Plan, columns
 
 LEARNED = "bias+linear+fourier:48@learned:1"
 METHODS = [

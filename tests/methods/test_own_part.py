@@ -5,9 +5,7 @@ import pytest
 
 import gramfold as gf
 from gramfold.methods import ClientData
-from gramfold.methods.parts import own_part
-from gramfold.methods.parts.influence import OfSketch, Sketch
-from gramfold.methods.parts.pace_regressor import Regression
+from gramfold.methods.learning import own_parts as own_part
 
 
 def sites(rng, slopes=0.0, n=1800, count=6):
@@ -62,17 +60,6 @@ def test_weights_of_samples_count_as_often(rng):
     plain, left = np.column_stack([np.ones(30), rng.standard_normal((30, 2))]), 1 + rng.standard_normal((30, 1))
     twice = own_part.fitted(np.repeat(plain, 2, 0), np.repeat(left, 2, 0), None)
     np.testing.assert_allclose(own_part.fitted(plain, left, np.full((30, 1), np.sqrt(2))), twice, atol=1e-9)
-
-
-def test_a_client_of_few_samples_adds_a_mean_and_one_of_many_the_best(rng):
-    for n, most in ((8, 0.9), (400, 1.0)):
-        rows = rng.standard_normal((n, 3))
-        targets = rows[:, :1] + 0.5 * rng.standard_normal((n, 1))
-        regression = Regression(rows, targets, targets * 0, None)
-        found = regression.choose(OfSketch(Sketch(np.zeros((3, 1))), rows), targets, True, None)
-        assert found.refinement is not None
-        assert abs(found.refinement[0][0, 0]) <= most + 0.2
-        assert found.left_out.shape == (n, 1)
 
 
 @pytest.fixture

@@ -9,10 +9,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
 import gramfold as gf
+from gramfold.features import draw
+from gramfold.features import parse as read_map
 from gramfold.methods.pace import PACE
-from gramfold.methods.parts.own_way import bend
-from gramfold.methods.parts.pace_head import _weights_prior
+from gramfold.methods.pace.priors import Priors
 from gramfold.solve.discriminant import Discriminant
+from gramfold.solve.evidence import Logistic, bend
 
 
 def two_blobs(n: int, share: float = 0.5, apart: float = 2.0, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +108,7 @@ def test_a_higher_score_never_makes_a_class_less_likely(share, apart):
     centroids = np.array([[-share * apart], [(1 - share) * apart]])
     discriminant = Discriminant(np.zeros(2), np.array([[-0.5], [0.5]]), centroids)
     contrast = np.linspace(-40, 40, 2001)
-    _, likelihood = discriminant.evidence(np.column_stack([-contrast, contrast]))
+    likelihood = Logistic()(discriminant.place(np.column_stack([-contrast, contrast])))
     assert (np.diff(likelihood[:, 1] - likelihood[:, 0]) > -1e-9).all()
 
 
@@ -142,7 +144,7 @@ def test_tensors_give_the_same_evidence():
 
 @pytest.mark.parametrize("classes", [2, 3, 10, 100])
 def test_the_more_classes_the_more_the_angle_counts_and_the_less_the_likelihood(classes):
-    cosine, likelihood, _ = _weights_prior(classes)[0]
+    cosine, likelihood = Priors().of_evidence(classes, draw(read_map("bias+linear"), 3, 0))[0]
     assert likelihood == pytest.approx(1 / (classes - 1))
     slope = 1 - 0.8 * bend(classes)  # a bent cosine is flatter, and weighs more
     assert cosine == pytest.approx(1.5 * np.sqrt(classes) * (1 - likelihood) / slope)

@@ -8,9 +8,8 @@ from sklearn.metrics import log_loss
 
 import gramfold as gf
 from gramfold.export import onnx_model
-from gramfold.methods.parts.own_way import Fit
-from gramfold.methods.parts.unexplained import Refinement, _mean_of
 from gramfold.solve.discriminant import Discriminant
+from gramfold.solve.evidence import LogOdds
 
 
 def drawn(rng, n: int = 2000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -39,7 +38,7 @@ def test_probabilities_of_two_classes_are_near_the_true_ones(two_classes):
 def test_they_are_the_same_in_other_programs(two_classes, tmp_path):
     result, (X, *_) = two_classes
     head, probe = result.heads["0"], X[:40]
-    assert head.evidence.cosine > 0.3  # that of scores as probabilities
+    assert head.chosen["log_odds"] > 0.3  # scores are probabilities
     np.testing.assert_allclose(gf.Head.unpack(head.pack()).scores(probe), head.scores(probe), atol=1e-12)
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
@@ -53,21 +52,12 @@ def test_they_are_the_same_in_other_programs(two_classes, tmp_path):
 def test_a_score_as_a_probability_says_its_log_odds_and_little_beyond():
     discriminant = Discriminant(np.array([0.7, 0.3]), np.array([[-1.0], [1.0]]), np.array([[-0.3], [0.7]]))
     likely = np.array([0.3, 0.5, 0.9, 0.98, 1.0, 1.5, -1.0])
-    said, _ = discriminant.evidence(np.column_stack([1 - likely, likely]))
+    said = LogOdds()(discriminant.place(np.column_stack([1 - likely, likely])))
     odds = said[:, 1] - said[:, 0]
     inside = likely[:4]
     np.testing.assert_allclose(odds[:4], np.log(inside / (1 - inside) * 0.7 / 0.3), atol=1e-9)
     assert odds[3] < odds[4] < odds[5] < odds[3] + 4
     assert odds[6] > -10
-
-
-def test_the_mean_of_refinements_is_none_where_none_is_likeliest(rng):
-    fit = Fit(np.zeros(5, int), np.zeros((5, 2)), None, None, rng.standard_normal((5, 2)))
-    ways = [Refinement(np.ones((3, 2)), fit, np.array([1.0, 0.0, weight]), 80.0) for weight in (1.0, 2.0)]
-    none = _mean_of(ways, np.array([1.0, 0.0, 2.0]), 10.0)
-    assert abs(none.weights[2] * none.ridge).max() < 1e-9
-    sure = _mean_of(ways, np.array([1.0, 0.0, 2.0]), 150.0)
-    np.testing.assert_allclose(sure.weights[2] * sure.ridge, 1.5)
 
 
 def test_a_regression_ends_a_little_beyond_what_its_client_has_seen(rng):

@@ -131,7 +131,12 @@ def test_weights_that_sum_to_the_number_of_samples_do_not_pass(blobs):
     with pytest.raises(GramfoldError, match="samples without weights"):
         policy.noisy(weighted, MAP.implied, 1, weights)
     federation = gf.Federation.split(X, y, clients=4, partition="iid", seed=0)
-    clients = [gf.federation.Client(c.name, lambda c=c: Samples(*c.train(), np.ones(c.train().n)), c.test) for c in federation]
+
+    def weighted_train(client):
+        inputs, targets = client.train()
+        return lambda: Samples(inputs, targets, np.ones(len(targets)))
+
+    clients = [gf.federation.Client(client.name, weighted_train(client), client.test) for client in federation]
     for secure in (None, SecureSum()):
         with pytest.raises(GramfoldError, match="samples without weights"):
             gf.run(gf.AFL(), gf.Federation(clients, federation.task), secure=secure, dp=DP(1.0))

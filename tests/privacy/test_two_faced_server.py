@@ -11,7 +11,7 @@ from two_faced import TwoFacedServer, many_stories, same_for_all, unbound
 
 from gramfold.errors import GramfoldError
 from gramfold.privacy import Client, SecureSum, Server
-from gramfold.privacy.protocol import Confirmations, Confirmed, Survivors, asked
+from gramfold.privacy.protocol import Confirmations, Confirmed, Roster, Survivors, asked
 from gramfold.wire import Packet
 
 pytest.importorskip("cryptography", reason="a secure sum needs the package cryptography")
@@ -61,6 +61,35 @@ def test_many_stories_about_survivors_give_the_sum_of_a_few_only_where_nothing_b
     assert server.tell(stories) == []
     assert all("the server may be telling them different things; nothing was revealed" in why for why in server.refused.values())
     assert uniform(server.sum_of(chosen)) > 1e-6
+
+
+def arcs(roster: Roster) -> list[list[str]]:
+    """The ring of neighbours, cut into three: near the cuts everybody still has just above half of its neighbours."""
+    first = sorted(roster.by_name)[0]
+    ring, left = [first], set(roster.by_name) - {first}
+    while left:  # the next on the ring has most neighbours in common
+        near = set(roster.graph[ring[-1]])  # two ways round: the first is as good as the other
+        ring.append(max(sorted(left & near), key=lambda name: len(near & set(roster.graph[name]))))
+        left.discard(ring[-1])
+    size = len(ring) // 3
+    return [ring[:size], ring[size : 2 * size], ring[2 * size :]]
+
+
+def test_a_ring_that_is_cut_into_arcs_is_not_summed_arc_by_arc():
+    """Who has masks with whom follows from who sent shares, and all must know the same of that."""
+    vectors = drawn(60, 5, size=1024)
+    everyone, asked = list(vectors), dict.fromkeys(vectors, "11")
+    with unbound():
+        server = TwoFacedServer(vectors, 0.51, asked, pieces=arcs)
+        assert len(server.tell(same_for_all(everyone, everyone))) == 60 > 3 * len(arcs(server.roster)[0]) - 1
+        piece = arcs(server.roster)[0]
+        assert numbers(server.sum_of(piece)) == integer_sum(vectors, piece)
+    with pytest.raises(GramfoldError, match="from others than the neighbours that are said to have sent some"):
+        TwoFacedServer(vectors, 0.51, asked, pieces=arcs)
+    server = TwoFacedServer(vectors, 0.51, asked, pieces=arcs, told=True)
+    piece = arcs(server.roster)[0]
+    for names in (everyone, piece):
+        assert server.tell(same_for_all(piece, names)) == []
 
 
 @settings(max_examples=15, deadline=None)

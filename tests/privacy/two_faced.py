@@ -5,7 +5,7 @@ without what binds: clients that believe that all were asked the same, and revea
 """
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import numpy as np
@@ -13,9 +13,10 @@ import pytest
 
 from gramfold.errors import GramfoldError
 from gramfold.privacy import Client, SecureSum, Server, masks, ring, shamir
-from gramfold.privacy.protocol import Confirmations, Revealed, Roster, Survivors
+from gramfold.privacy.protocol import Confirmations, Inbox, Revealed, Roster, Survivors
 
 Words = np.ndarray
+Pieces = Callable[[Roster], list[list[str]]]
 
 
 @contextmanager
@@ -23,26 +24,42 @@ def unbound() -> Iterator[None]:
     """Without what binds, to see that the attacks are ones."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Roster, "fewest", 0)
-        patch.setattr(Roster, "pair_key", _pair_key(Roster.pair_key))
+        patch.setattr(Roster, "question", lambda self, asked, missing: "")
+        patch.setattr(Roster, "present", lambda self, name, missing: Whatever())
         yield
 
 
-def _pair_key(original):
-    return lambda self, name, private, other, asked: original(self, name, private, other, "")
+class Whatever:
+    """Equal to anything."""
+
+    def __ne__(self, other: object) -> bool:
+        return False
 
 
 class TwoFacedServer:
-    """One sum of clients that trust each other's keys. `asked`: what each is asked; `stories`: who each is told survived."""
+    """One sum of clients that trust each other's keys. `asked`: what each is asked; `pieces`: parts of the clients that are given
+    shares of their own part alone, so that they have no masks with the others, and `told` that these sent none."""
 
-    def __init__(self, vectors: Mapping[str, Words], threshold: float, asked: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        vectors: Mapping[str, Words],
+        threshold: float,
+        asked: Mapping[str, str],
+        pieces: Pieces = lambda roster: [],
+        told: bool = False,
+    ) -> None:
         self.identities = {name: hashlib.sha256(name.encode()).digest() for name in vectors}
         trusted = {name: masks.identity_of(private).hex() for name, private in self.identities.items()}
         clients = {name: Client.begin(name, "session", private) for name, private in self.identities.items()}
-        server = Server("session", SecureSum(threshold), "")
-        self.roster = server.roster([client.keys for client in clients.values()])
-        for client in clients.values():
-            server.take(client.share(self.roster, trusted))
-        self.clients, inboxes = clients, server.inboxes()
+        self.roster = Server("session", SecureSum(threshold), "").roster([client.keys for client in clients.values()])
+        sealed = {name: client.share(self.roster, trusted).sealed for name, client in clients.items()}
+        graph = self.roster.graph
+        inboxes = {name: Inbox({other: sealed[other][name] for other in graph[name]}) for name in clients}
+        self.clients = clients
+        for piece in pieces(self.roster):  # shares of the others are kept from it
+            for name in piece:
+                own = {other: text for other, text in inboxes[name].sealed.items() if other in piece}
+                inboxes[name] = Inbox(own, sorted(set(vectors) - set(piece)) if told else [])
         self.masked = {
             name: client.mask(inboxes[name], vectors[name], asked[name]).words for name, client in self.clients.items()
         }
@@ -86,7 +103,7 @@ class TwoFacedServer:
             for other in set(self.roster.graph[name]) - set(names):
                 key = self.secret("keys", other)
                 if key is not None:
-                    shared = self.roster.pair_key(other, key, name, self.asked[name])
+                    shared = self.roster.pair_key(other, key, name, self.roster.question(self.asked[name], []))
                     masks.apply(ring.subtract if name < other else ring.add, total, shared)
         return total
 

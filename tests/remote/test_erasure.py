@@ -1,7 +1,6 @@
 """Whoever is forgotten is gone: out of the sum, the files and later runs, with a receipt."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,7 +22,7 @@ def others(sites: Sites) -> dict[str, Any]:
     return {name: sites.node(name) for name in sites.names if name != GONE}
 
 
-@pytest.mark.parametrize("method", [gf.AFL(), replace(PACE, regime="moments")], ids=repr)
+@pytest.mark.parametrize("method", [gf.AFL(), gf.FedHiP(at="server")], ids=repr)
 def test_a_site_that_is_forgotten_is_in_nothing_that_follows(method, sites):
     sites.run(method)
     out = sites.folder / "out"

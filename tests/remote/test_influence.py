@@ -84,6 +84,17 @@ def test_where_the_task_is_given_a_sum_that_is_one_sites_is_not_released(sites):
         sites.run(AFL, "given", task=json.dumps(fields), **{"max-share": 0.5})
 
 
+def test_a_site_that_grows_beyond_its_share_in_a_later_run_is_excluded_and_what_it_sent_stays(sites):
+    sites.run(AFL, **{"max-share": 0.5, "release-sites": 1})
+    X, y = hospitals(5, 52, 4, seed=1)["site00"]
+    np.savez(sites.folder / "site00.npz", features=X, labels=y)
+    sites.answering = lying("site00", 1e6, describes=False)
+    sites.run(AFL, **{"max-share": 0.5, "release-sites": 1})
+    found = account(sites)
+    assert "it says that it has 100% of all samples" in found["excluded"]["site00"]
+    assert found["samples"]["site00"] == 39
+
+
 def test_under_masks_samples_are_signed_and_the_sum_has_no_more(sites):
     pytest.importorskip("cryptography", reason="a secure sum needs the package cryptography")
     sites.run(AFL, "fine", secure=True, **{"max-share": 0.3})
@@ -111,6 +122,13 @@ def test_under_masks_samples_are_signed_and_the_sum_has_no_more(sites):
     task = json.dumps({"inputs": 4, "labels": [0, 1, 2], "outputs": 3, "seed": 0})
     sites.run(AFL, "given", secure=True, task=task, **{"max-share": 0.3})
     assert "it says that it has 100% of all samples" in account(sites, "given")["excluded"]["site00"]
+
+
+def test_influence_is_that_on_the_last_round_of_several(sites):
+    sites.run(gf.PACE(features="bias+linear+fourier:16@learned"))
+    moved = account(sites)["influence"]
+    assert moved.keys() == set(sites.names)
+    assert all(0 < far < 1 for far in moved.values())
 
 
 def test_influence_is_what_leaving_the_site_out_does(sites, caplog):

@@ -1,13 +1,12 @@
 """What one server's run does to a site leaves its place in another's sum alone."""
 
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import gramfold as gf
-from flower_cases import PACE, Sites, write_site
+from flower_cases import Sites, write_site
 from gramfold.federation import Client, Samples
 from gramfold.remote.places import SUMS, UPLOADS, needed
 
@@ -29,7 +28,7 @@ def other_data(sites: Sites, seed: int) -> gf.Federation:
     return gf.Federation([changed if client.name == SITE else client for client in sites.federation], sites.federation.task)
 
 
-@pytest.mark.parametrize("method", [gf.AFL(), replace(PACE, regime="moments")], ids=repr)
+@pytest.mark.parametrize("method", [gf.AFL(), gf.FedHiP(at="server")], ids=repr)
 def test_a_trial_with_another_folder_leaves_a_sites_place_in_production_alone(method, sites):
     sites.run(method)
     for seed in (1, 2):

@@ -32,7 +32,13 @@ def report(tmp_path_factory) -> Path:
     X = rng.standard_normal((4, 8))[codes] + rng.standard_normal((360, 8))
     names = [*HOSTILE, *"abcdef"]
     federation = gf.Federation.from_clients({name: (X[i::9], codes[i::9]) for i, name in enumerate(names)})
-    content = result_of(federation, gf.Local(), gf.AFL(), gf.PACE(learn=False), labels=federation.label_counts())
+    content = result_of(
+        federation,
+        gf.Local(),
+        gf.PACE(features="bias+linear+fourier:512"),
+        gf.AFL("bias+linear"),
+        labels=federation.label_counts(),
+    )
     path = tmp_path_factory.mktemp("pages") / "report.html"
     path.write_text(render_page(content))
     return path
@@ -97,7 +103,7 @@ def test_the_table_of_clients_shows_names_as_they_are(browser, report):
 def test_another_method_and_another_order(browser, report):
     browser.open(report)
     words = "document.querySelector('.says').textContent"
-    browser.run("(() => { const s = document.getElementById('method'); s.value = 1; s.dispatchEvent(new Event('change')); })()")
+    browser.run("(() => { const s = document.getElementById('method'); s.value = 2; s.dispatchEvent(new Event('change')); })()")
     assert browser.run(words).startswith("afl: ")
     column = "[...document.querySelector('table.sortable').tBodies[0].rows].map(row => parseFloat(row.cells[1].textContent))"
     browser.run("document.querySelectorAll('table.sortable th button')[1].click()")

@@ -77,6 +77,9 @@ def test_features_get_the_heads_own_probabilities(federation, blobs, tmp_path):
         assert [answer["class"] for answer in found["predictions"]] == head.predict(blobs[0][:5]).tolist()
         shares = [list(answer["probabilities"].values()) for answer in found["predictions"]]
         assert np.allclose(shares, head.predict_proba(blobs[0][:5]))
+        assert "novelty" not in found["predictions"][0]
+        asked = httpx.post(f"{address}/predict?novelty=1", json={"features": blobs[0][:5].tolist()}).json()
+        assert [answer["novelty"] for answer in asked["predictions"]] == head.novelty(blobs[0][:5]).tolist()
         for question, words in [
             ({"features": [[1, 2]]}, "expected rows of 8 numbers"),
             ({"features": [[1], [1, 2]]}, "samples differ in length"),

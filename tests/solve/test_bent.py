@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramfold.methods.parts.own_way import bend
-from gramfold.solve.discriminant import bent
+from gramfold.solve.evidence import bend, bent
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1), st.integers(2, 10_000))

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from gramfold.solve.discriminant import Discriminant
+from gramfold.solve.discriminant import Discriminant, Place
+from gramfold.solve.evidence import Cosine, Gaussian
 from gramfold.solve.leave_one_out import mean_leverage
 from gramfold.solve.left_out_discriminant import LeftOutDiscriminant
 from gramfold.solve.ridge import factorise
@@ -32,17 +33,22 @@ def left_out_scores(rows: np.ndarray, codes: np.ndarray, weights: np.ndarray, le
     return targets - (targets - rows @ weights) / (1.0 - leverages)[:, None]
 
 
+def said(place: Place) -> np.ndarray:
+    """The evidence of many classes (2 x n x C)."""
+    return np.stack([Cosine()(place), Gaussian()(place)])
+
+
 def test_it_is_close_to_the_discriminant_made_without_the_sample(samples):
     rows, codes = samples
     weights, shared, leverages = solved(rows, codes)
     scores, counts = left_out_scores(rows, codes, weights, leverages), np.bincount(codes, minlength=CLASSES)
-    quick = LeftOutDiscriminant.of(shared, counts, scores, codes, np.ones(len(codes)), leverages).evidence(scores)
-    kept = np.stack(shared.evidence(scores))
+    quick = LeftOutDiscriminant.of(shared, counts, scores, codes, np.ones(len(codes)), leverages).place(scores)
+    quick, kept = said(quick), said(shared.place(scores))
     off, off_kept, off_scored = [], [], []
     for i in range(0, len(codes), 4):
         others = np.arange(len(codes)) != i
         fewer, without, _ = solved(rows[others], codes[others])
-        exact = np.stack(without.evidence((rows[i] @ fewer)[None]))[:, 0]
+        exact = said(without.place((rows[i] @ fewer)[None]))[:, 0]
         # evidence counts up to a constant: that of its class against the mean of all
         against = [part[:, codes[i]] - part.mean(1) for part in (exact, quick[:, i], kept[:, i])]
         off.append(against[1] - against[0])
@@ -73,6 +79,7 @@ def test_of_a_class_that_nobody_else_has_nothing_is_known(samples):
     codes[7] = 3
     weights, shared, leverages = solved(rows, codes)
     scores, counts = left_out_scores(rows, codes, weights, leverages), np.bincount(codes, minlength=CLASSES)
-    found = LeftOutDiscriminant.of(shared, counts, scores, codes, np.ones(len(codes)), leverages).evidence(scores)
+    found = LeftOutDiscriminant.of(shared, counts, scores, codes, np.ones(len(codes)), leverages).place(scores)
+    found = said(found)
     assert np.isfinite(found).all()
     assert found[0, 7, 3] == 0.0

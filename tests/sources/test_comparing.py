@@ -53,5 +53,7 @@ def test_a_comparison_and_its_column_are_checked():
     rows = {"num": [0, 2, 1, 0], "age": [40.5, 60.0, 51.0, 44.0]}
     with pytest.raises(GramfoldError, match=r"dict has no column 'nun' \(did you mean 'num'\?\)"):
         gf.load_data(rows, label_column="nun > 0")
+    with pytest.raises(GramfoldError, match="cannot read the comparison 'num => 0'; write it as in 'num > 0'"):
+        gf.load_data(rows, label_column="num => 0")
     with pytest.raises(GramfoldError, match="makes two classes, and regression predicts values"):
         gf.load_data(rows, label_column="num > 0", regression=True)

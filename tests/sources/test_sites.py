@@ -98,6 +98,24 @@ def test_a_client_column_that_is_named_goes_before_files(tmp_path):
     assert set(dataset.client) == {"er", "icu"}
 
 
+def test_columns_that_are_named_may_be_missing_at_some(tmp_path):
+    write(tmp_path, north=NORTH, south=SOUTH)
+    assert gf.load_data(tmp_path, label_column="num > 0", columns=["age", "sex"]).inputs.shape == (24, 3)
+    with pytest.raises(GramfoldError, match=r"south.csv has none of the columns to use; it has: age, num"):
+        gf.load_data(tmp_path, label_column="num > 0", columns=["sex"])
+    with pytest.raises(GramfoldError, match=r"no table of .* has a column 'sexe'; correct --columns \(in Python"):
+        gf.load_data(tmp_path, label_column="num > 0", columns=["age", "sexe"])
+
+
+def test_truth_values_are_numbers_however_they_are_written(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    write(tmp_path, north="smokes,num\n" + "True,0\nFALSE,1\n,0\n" * 6)
+    frame = pandas.DataFrame({"smokes": [True, False] * 6, "num": [0, 1] * 6})
+    dataset = gf.load_data({"north": tmp_path / "north.csv", "south": frame}, label_column="num")
+    assert dataset.inputs.shape == (30, 2)
+    assert dataset.inputs[0].tolist() == dataset.inputs[18].tolist()
+
+
 def test_a_sample_is_called_by_its_file(tmp_path):
     write(tmp_path, north=NORTH, south=SOUTH)
     source = open_source(str(tmp_path), Columns("num"))

@@ -12,7 +12,7 @@ import numpy as np
 from gramfold.errors import GramfoldError
 from gramfold.origin import BACKBONE, Origin
 
-IMAGES, TEXTS = "images", "texts"
+IMAGES, TEXTS, SERIES = "images", "texts", "series"
 BATCH = 32
 
 
@@ -27,7 +27,7 @@ class Backbone(ABC):
     """
 
     kind: str
-    """What it takes: images or texts."""
+    """What it takes: images, texts or series."""
     name: str
     pooling: str
     fingerprint: str

@@ -10,7 +10,7 @@ from gramfold.backbones.base import IMAGES, Backbone, file_pieces, fingerprint, 
 from gramfold.backbones.pixels import Pixels
 from gramfold.backbones.pooling import MEAN
 from gramfold.errors import GramfoldError
-from gramfold.extras import require
+from gramfold.imports import require
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -10,7 +10,7 @@ import numpy as np
 from gramfold.backbones.base import IMAGES, TEXTS, Backbone, fingerprint, finished
 from gramfold.backbones.pixels import read_image
 from gramfold.errors import GramfoldError
-from gramfold.modules import import_from
+from gramfold.imports import import_from
 
 
 class FunctionBackbone(Backbone):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from gramfold.errors import GramfoldError
-from gramfold.extras import require
+from gramfold.imports import require
 
 
 def read_model(path: Path) -> Any:

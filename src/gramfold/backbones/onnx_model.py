@@ -12,7 +12,7 @@ from gramfold.backbones.graph import cut, read_model, weight_files
 from gramfold.backbones.pixels import Pixels
 from gramfold.backbones.pooling import BOTH, MEAN, check_pooling, pool_patches, pool_words
 from gramfold.errors import GramfoldError
-from gramfold.extras import require
+from gramfold.imports import require
 
 
 class OnnxBackbone(Backbone):

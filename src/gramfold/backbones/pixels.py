@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gramfold.backbones.base import UnreadableSampleError
-from gramfold.extras import require
+from gramfold.imports import require
 
 if TYPE_CHECKING:
     from PIL.Image import Image

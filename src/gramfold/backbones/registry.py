@@ -1,5 +1,6 @@
 """Backbones by the names they have on the command line."""
 
+import re
 from pathlib import Path
 
 from gramfold.backbones.base import Backbone
@@ -7,7 +8,7 @@ from gramfold.backbones.packaged import PACKAGES, open_packaged
 from gramfold.errors import GramfoldError
 from gramfold.origin import BACKBONE, Origin
 
-KNOWN = f"{', '.join(PACKAGES)}, hf:NAME_OR_FOLDER, onnx:FILE[#TENSOR], python:MODULE:FUNCTION"
+KNOWN = f"{', '.join(PACKAGES)}, hf:NAME_OR_FOLDER, onnx:FILE[#TENSOR], rocket:FEATURES:STEPSxCHANNELS, python:MODULE:FUNCTION"
 
 
 def open_backbone(name: str, pooling: str | None = None, device: str = "cpu") -> Backbone:
@@ -24,6 +25,13 @@ def open_backbone(name: str, pooling: str | None = None, device: str = "cpu") ->
 
         path, _, tensor = rest.partition("#")
         return OnnxBackbone(Path(path), tensor, pooling, device)
+    if kind == "rocket":
+        from gramfold.backbones.series import SeriesBackbone
+
+        found = re.fullmatch(r"(\d+):(\d+)x(\d+)", rest)
+        if found is None:
+            raise GramfoldError(f"cannot read backbone {name!r}; write rocket:FEATURES:STEPSxCHANNELS, such as rocket:512:500x3")
+        return SeriesBackbone(int(found[1]), int(found[2]), int(found[3]))
     if kind == "python" and rest:
         from gramfold.backbones.function import load_function
 

@@ -10,7 +10,7 @@ from gramfold.backbones.base import IMAGES, TEXTS, Backbone, fingerprint, finish
 from gramfold.backbones.pixels import read_image
 from gramfold.backbones.pooling import BOTH, MEAN, check_pooling, pool_patches, pool_words
 from gramfold.errors import GramfoldError
-from gramfold.extras import require
+from gramfold.imports import require
 
 LONGEST = 256
 """Tokens of a text, where its tokenizer sets no limit."""

@@ -18,6 +18,7 @@ from gramfold.bench.figures import lines, over_seeds, table, value
 from gramfold.bench.frame import Bench, Cell, Figures, Found, Options, Plot, Table
 from gramfold.bench.image_files import load_images
 from gramfold.bench.measuring import figures_of
+from gramfold.engines import RunOptions
 from gramfold.engines.inprocess import Enough, run_inprocess
 from gramfold.errors import GramfoldError, NotFiniteError
 from gramfold.federation import Dataset, Federation
@@ -187,7 +188,7 @@ def timed(method: Method, federation: Federation, device: str, until: Enough | N
     if isinstance(method, FedAvg):
         every = max(1, method.rounds // 20)
     result = run_inprocess(
-        method, federation, device=device, keep_heads=False, keep_total=False, evaluate_every=every, until=until
+        method, federation, RunOptions(device=device, evaluate_every=every, keep_total=False), keep_heads=False, until=until
     )  # fmt: skip
     busy = (time.process_time() - begun_here) / (time.perf_counter() - begun) if device == "cpu" else 1.0
     counted = {"train": sum(client.train().n for client in federation), "test": sum(client.test().n for client in federation)}
@@ -204,7 +205,10 @@ def validate(options: Options, data: str, name: str, rate: float, seed: int) -> 
     method, held_out = rival_of(options, name, rate), cut(options, data, seed).validation()
     method = replace(method, rounds=min(options["sweep_rounds"], method.rounds))
     try:
-        return {"rate": rate, "accuracy": run_inprocess(method, held_out, device=options.device, keep_heads=False).mean_accuracy}
+        return {
+            "rate": rate,
+            "accuracy": run_inprocess(method, held_out, RunOptions(device=options.device), keep_heads=False).mean_accuracy,
+        }
     except NotFiniteError:  # it diverged
         return {"rate": rate, "accuracy": 0.0}
 

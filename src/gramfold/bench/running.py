@@ -15,10 +15,10 @@ from typing import Any
 from gramfold import wire
 from gramfold.bench.frame import Bench, Cell, Figures, Found, Options
 from gramfold.bench.registry import open_bench
-from gramfold.engines.saved import make_folder
 from gramfold.engines.workers import cpu_count
 from gramfold.errors import GramfoldError
 from gramfold.report import render_bench
+from gramfold.results.saved import make_folder
 from gramfold.wire.record import plain
 
 CELLS, IDENTITY, CONTENT, PAGE = "cells", "options.json", "bench.json", "report.html"

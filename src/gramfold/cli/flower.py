@@ -77,9 +77,9 @@ def identity(
     state: Annotated[Path, typer.Argument(help="The site's state-dir.")] = Path("state"),
 ) -> None:
     """At a site: print the public half of its key for secure sums, made if there is none, for the other sites' `trusted-keys`."""
-    from gramfold.engines.saved import make_folder
     from gramfold.privacy import masks
     from gramfold.remote.secure_site import identity
+    from gramfold.results.saved import make_folder
 
     masks.require_cryptography()
     make_folder(state)

@@ -13,8 +13,8 @@ from gramfold import wire
 from gramfold.cli import data as shared
 from gramfold.errors import GramfoldError
 from gramfold.extraction import FAIL, default_cache, read_data
-from gramfold.extras import require
 from gramfold.heads import Head, load_head
+from gramfold.imports import require
 from gramfold.numerics.arrays import to_numpy
 from gramfold.sources import Columns
 

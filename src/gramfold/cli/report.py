@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from gramfold import wire
-from gramfold.engines.folder import REPORT, RESULT, read_page
 from gramfold.errors import GramfoldError
 from gramfold.report import render_bench, render_page, render_runs
 from gramfold.report.runs import Named
+from gramfold.results.folder import REPORT, RESULT, read_page
 
 RUNS, BENCH = "comparison.html", "bench.json"
 

@@ -14,16 +14,16 @@ from rich.console import Console
 from gramfold import wire
 from gramfold.cli.data import Reading, reads_data
 from gramfold.cli.progress import show_progress
-from gramfold.comparison import Comparison
-from gramfold.engines import ENGINES, Result, open_engine
-from gramfold.engines.folder import REPORT, RESULT, page, seeds_page, write_page
-from gramfold.engines.saved import make_folder
+from gramfold.engines import ENGINES, Result, RunOptions, open_engine
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Federation
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
 from gramfold.methods.protocol import INSTEAD
 from gramfold.privacy import DP, Privacy, SecureSum
 from gramfold.report import comparison_table, result_table, write_card
+from gramfold.results.comparison import Comparison
+from gramfold.results.folder import REPORT, RESULT, page, seeds_page, write_page
+from gramfold.results.saved import make_folder
 
 EMBEDDED = ["digits"]
 TABLES = ("comparison.csv", "comparison.tex", "comparison.md")
@@ -107,9 +107,9 @@ def run(
                 for finding in federation.check().serious:
                     print(f"check: {finding}", file=sys.stderr)
             keep = checkpoint if seeds is None or checkpoint is None else checkpoint / f"seed-{number}"
-            options: dict[str, Any] = {"device": device, "checkpoint": keep, "evaluate_every": evaluate_every, "privacy": privacy}
+            options = RunOptions(privacy, device, keep, evaluate_every)
             results: list[Result] = []
-            with open_engine(engine, federation, **options) as run_method:
+            with open_engine(engine, federation, options) as run_method:
                 for method in chosen:
                     with progress.method(method.name if seeds is None else f"{method.name}, seed {number}") as report_progress:
                         outcome = run_method(method, progress=report_progress, keep_heads=heads is not None)
@@ -140,8 +140,8 @@ def run(
         sys.stdout.write(json.dumps(wire.sealed(content), indent=1, allow_nan=False) + "\n")
         return
     console.print(table)
-    for method, warning in warned.items():
-        console.print(f"{method}: {warning}", highlight=False, soft_wrap=True, style="yellow")
+    for warned_of, warning in warned.items():
+        console.print(f"{warned_of}: {warning}", highlight=False, soft_wrap=True, style="yellow")
     if seeds is not None:
         console.print(f"Tables: {', '.join(str(out / name) for name in TABLES)}", highlight=False, soft_wrap=True)
     console.print(f"Report: {out / 'report.html'}    Figures: {out / 'result.json'}", highlight=False, soft_wrap=True)

@@ -7,7 +7,7 @@ import typer
 
 from gramfold.cli import data as shared
 from gramfold.errors import GramfoldError
-from gramfold.extras import require
+from gramfold.imports import require
 
 
 def serve(

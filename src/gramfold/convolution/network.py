@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gramfold import stopwatch
 from gramfold.convolution.description import SOLVED, Step, parse
 from gramfold.convolution.filters import codes
 from gramfold.errors import GramfoldError
 from gramfold.features import ACTIVATIONS, fingerprint_of
 from gramfold.features.base import MOST_DRAWN, whole
 from gramfold.moments import Implied
-from gramfold.numerics import arrays
+from gramfold.numerics import arrays, stopwatch
 from gramfold.numerics.arrays import Array
 
 if TYPE_CHECKING:
@@ -38,6 +37,7 @@ class ConvolutionMap:
 
     kind: ClassVar[str] = "convolution"
     implied: ClassVar[Implied] = Implied()
+    tabular: ClassVar[bool] = False
 
     def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array], fingerprint: str | None = None) -> None:
         self.description = {"kind": self.kind, **description}
@@ -56,7 +56,7 @@ class ConvolutionMap:
         self.next = steps[places[len(layers)]]
         """The first layer that is not solved; the classes' layer when all are."""
         self.complete = len(layers) == len(places) - 1
-        self.labels_seen = any(steps[place].solved for place in places[: len(layers)])
+        self.saw_labels = any(steps[place].solved for place in places[: len(layers)])
         """Whether a layer was solved for labels."""
         self.dim = self.next.patch
         if self._widest() > MOST_DRAWN:

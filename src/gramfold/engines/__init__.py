@@ -5,17 +5,18 @@ from contextlib import contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from gramfold.engines.events import Event, Progress
-from gramfold.engines.figures import ClientResult
-from gramfold.engines.folder import load_result
-from gramfold.engines.inprocess import OPEN, run_inprocess
-from gramfold.engines.result import Result
+from gramfold.engines.inprocess import USUAL, run_inprocess
+from gramfold.engines.options import RunOptions
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation
 from gramfold.methods import Method, make_method
 from gramfold.privacy import DP, Privacy, SecureSum
+from gramfold.results.figures import ClientResult
+from gramfold.results.folder import load_result
+from gramfold.results.result import Result
 
 ENGINES = ("inprocess", "flower")
 
@@ -30,26 +31,20 @@ class RunMethod(Protocol):
 def open_engine(
     engine: str,
     federation: Federation,
-    *,
-    device: str = "cpu",
-    checkpoint: Path | None = None,
-    evaluate_every: int = 0,
-    keep_total: bool | None = None,
-    privacy: Privacy = OPEN,
+    options: RunOptions = USUAL,
 ) -> Iterator[RunMethod]:
     """Run methods one after another; what the engine needs is started once and stopped at the end of the block."""
     if engine == "inprocess":
-        options: dict[str, Any] = {"checkpoint": checkpoint, "evaluate_every": evaluate_every, "keep_total": keep_total}
-        yield partial(run_inprocess, federation=federation, device=device, privacy=privacy, **options)
+        yield partial(run_inprocess, federation=federation, options=options)
     elif engine == "flower":
-        if device != "cpu" or checkpoint is not None or evaluate_every or keep_total:
+        if options.device != "cpu" or options.checkpoint is not None or options.evaluate_every or options.keep_total:
             raise GramfoldError("the flower engine does not support device, checkpoint, evaluate_every or keep_total; omit them")
         from gramfold.engines.flower import require_flwr
 
         require_flwr()
         from gramfold.engines.flower.engine import on_flower
 
-        with on_flower(federation, privacy) as run_method:
+        with on_flower(federation, options.privacy) as run_method:
             yield run_method
     else:
         raise GramfoldError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
@@ -87,9 +82,20 @@ def run(
     if not isinstance(federation, Federation):
         raise GramfoldError(f"run needs a Federation, got {type(federation).__name__}; see Federation.split and from_clients")
     folder = None if checkpoint is None else Path(checkpoint)
-    options: dict[str, Any] = {"checkpoint": folder, "evaluate_every": evaluate_every, "keep_total": keep_total}
-    with open_engine(engine, federation, device=device, privacy=Privacy(secure, dp), **options) as run_method:
+    options = RunOptions(Privacy(secure, dp), device, folder, evaluate_every, keep_total)
+    with open_engine(engine, federation, options) as run_method:
         return run_method(method, progress=progress, keep_heads=keep_heads)
 
 
-__all__ = ["ENGINES", "ClientResult", "Event", "Progress", "Result", "RunMethod", "load_result", "open_engine", "run"]
+__all__ = [
+    "ENGINES",
+    "ClientResult",
+    "Event",
+    "Progress",
+    "Result",
+    "RunMethod",
+    "RunOptions",
+    "load_result",
+    "open_engine",
+    "run",
+]

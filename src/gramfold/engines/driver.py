@@ -6,17 +6,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gramfold import evaluation
-from gramfold.engines.by_name import ByName
 from gramfold.engines.deliveries import Deliveries
-from gramfold.engines.figures import ClientResult
-from gramfold.engines.folded import Run, in_memory, worth_keeping
-from gramfold.engines.result import Result
+from gramfold.engines.options import RunOptions
 from gramfold.engines.transport import PHASES, Final, Finished, Fold, Round, Transport
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head
 from gramfold.methods import Method
 from gramfold.methods.finishing import shared_head
 from gramfold.moments import Moments
+from gramfold.results.by_name import ByName
+from gramfold.results.figures import ClientResult
+from gramfold.results.folded import Run, in_memory, worth_keeping
+from gramfold.results.result import Result
 from gramfold.wire.record import Record
 
 
@@ -44,14 +45,12 @@ class Driver:
         self,
         method: Method,
         transport: Transport,
+        options: RunOptions,
         state: State | None = None,
-        *,
-        evaluate_every: int = 0,
-        keep_total: bool | None = None,
     ) -> None:
-        self.method, self.transport, self.keep_total = method, transport, keep_total
+        """`method`: as the options have prepared it."""
+        self.method, self.transport, self.options = method, transport, options
         self.state = state if state is not None else State(self._begin())
-        self.evaluate_every = evaluate_every
         self.fold = Fold()
         self.total: Moments | None = None
         """The last sum, where the result is to hold it."""
@@ -59,7 +58,6 @@ class Driver:
         self._begun = time.perf_counter() - elapsed
 
     def _begin(self) -> Record:
-        self.method.check_kind(self.transport.task)
         return self.transport.at_server("aggregate", lambda: self.method.begin(self.transport.task))
 
     @property
@@ -67,6 +65,12 @@ class Driver:
         return self.state.finished or self.method.rounds == 0
 
     # --- rounds ---
+
+    def run(self, given: Method, keep_heads: bool = True) -> Result:
+        """All rounds that are left, and the result."""
+        while not self.finished:
+            self.step()
+        return self.result(given, keep_heads)
 
     def step(self) -> None:
         """Run one round; the state changes only at its end."""
@@ -104,7 +108,7 @@ class Driver:
 
     def _aggregate(self, fold: Fold) -> Record:
         total = self.transport.release(fold.take_total(), len(fold.contributed))
-        self.total = total if worth_keeping(self.method, total, self.keep_total) else None
+        self.total = total if worth_keeping(self.method, total, self.options.holds_total) else None
         return self.method.aggregate(total, self.state.broadcast)
 
     def _accepted(self, contribution: Any, request: Round, fold: Fold) -> bool:
@@ -132,7 +136,8 @@ class Driver:
             "downlink_bytes": sum(state.deliveries.bytes.values()),
             **self.method.noted(state.broadcast),
         }
-        due = self.method.has_round_models and self.evaluate_every and state.round % self.evaluate_every == 0
+        every = self.options.evaluate_every
+        due = self.method.has_round_models and every and state.round % every == 0
         if due and not self.finished:
             paused = time.perf_counter()
             scores = [done.scored for done in self.transport.heads(self._final(None, False, Deliveries()))]
@@ -155,7 +160,8 @@ class Driver:
 
         deliveries.announce(broadcast)
         return Final(
-            method, self.transport.clients(), broadcast, reply, self.state.contributed, shared, keep_heads, deliveries
+            method, self.transport.clients(), broadcast, reply, self.state.contributed, shared, keep_heads, deliveries,
+            self.transport.task,
         )  # fmt: skip
 
     def _client_result(self, done: Finished) -> ClientResult:

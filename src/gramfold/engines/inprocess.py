@@ -5,27 +5,22 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from gramfold import stopwatch
 from gramfold.engines.checkpoint import SAVE_EVERY_SECONDS, Checkpoint, Saved
 from gramfold.engines.driver import Driver
 from gramfold.engines.events import Event, Progress
-from gramfold.engines.result import Result
-from gramfold.engines.secured import SecuredRound, check_private
+from gramfold.engines.options import RunOptions
+from gramfold.engines.secured import SecuredRound
 from gramfold.engines.transport import Contribution, Final, Finished, Out, Round, Transport
 from gramfold.engines.workers import Workers, cpu_count
-from gramfold.errors import GramfoldError
-from gramfold.evaluation import score_head
 from gramfold.federation import Federation, Samples
-from gramfold.heads import Head, Mapped
+from gramfold.heads import Head
 from gramfold.methods import Batched, ClientData, Method, Tunable
-from gramfold.methods.finishing import finished
-from gramfold.numerics import arrays, threads
-from gramfold.privacy import Privacy
+from gramfold.numerics import arrays, stopwatch, threads
+from gramfold.results.result import Result
 
-OPEN = Privacy()
+USUAL = RunOptions()
 Enough = Callable[[Sequence[Mapping[str, Any]]], bool]
 """Asked after each round, of the history so far."""
 
@@ -33,24 +28,20 @@ Enough = Callable[[Sequence[Mapping[str, Any]]], bool]
 def run_inprocess(
     method: Method,
     federation: Federation,
+    options: RunOptions = USUAL,
     *,
-    device: str = "cpu",
     progress: Progress | None = None,
     keep_heads: bool = True,
-    checkpoint: Path | None = None,
-    evaluate_every: int = 0,
-    keep_total: bool | None = None,
-    privacy: Privacy = OPEN,
     until: Enough | None = None,
 ) -> Result:
     """Run a method over a federation, clients in parallel threads (one after another on an accelerator). `until` may end a method
     that has a model after each round before its last one."""
-    arrays.check_device(device)
-    check_private(method, privacy, federation.task)
-    if privacy and device != "cpu":
-        raise GramfoldError("secure sums and noise are computed on the CPU; omit device")
-    saved = Checkpoint(checkpoint, method, federation, privacy.statement()) if checkpoint is not None else None
-    found = saved.load() if saved is not None else None
+    arrays.check_device(options.device)
+    options.check(method, federation.task)
+    saved = found = None
+    if options.checkpoint is not None:
+        saved = Checkpoint(options.checkpoint, method, federation, options.privacy.statement())
+        found = saved.load()
     given = method
     tuned: dict[str, Any] = {}
     if found is not None:
@@ -59,7 +50,8 @@ def run_inprocess(
     elif isinstance(method, Tunable):
 
         def score(candidate: Method, trial: Federation) -> float:
-            outcome = run_inprocess(candidate, trial, device=device, progress=progress, keep_heads=False, keep_total=False)
+            trying = RunOptions(device=options.device, keep_total=False)
+            outcome = run_inprocess(candidate, trial, trying, progress=progress, keep_heads=False)
             if outcome.classification:
                 return outcome.mean_accuracy or 0.0
             return -math.inf if outcome.mean_rmse is None else -outcome.mean_rmse
@@ -67,17 +59,12 @@ def run_inprocess(
         method, chosen = method.tune(federation, score)
         tuned = dict(chosen)
     with threads.engine():
-        noisy, masked = privacy.dp is not None, privacy.secure is not None
-        method = method.settled(federation.task, once=keep_total is True or noisy, bounded=noisy, masked=masked)
-        check_private(method, privacy, federation.task)
-        transport = InProcess(method, federation, device, progress, privacy)
+        method = options.prepared(method, federation.task)
+        transport = InProcess(method, federation, options, progress)
         if found is not None:
             transport.memories = found.memories
             transport.seconds |= found.seconds
-        driver = Driver(
-            method, transport, None if found is None else found.state, evaluate_every=evaluate_every,
-            keep_total=keep_total if privacy.dp is None else False,
-        )  # fmt: skip
+        driver = Driver(method, transport, options, None if found is None else found.state)
         driver.state.tuned = tuned or driver.state.tuned
         _run_rounds(driver, saved, until)
         return driver.result(given, keep_heads)
@@ -134,12 +121,11 @@ class InProcess(Transport):
         self,
         method: Method,
         federation: Federation,
-        device: str = "cpu",
+        options: RunOptions = USUAL,
         progress: Progress | None = None,
-        privacy: Privacy = OPEN,
     ) -> None:
         super().__init__()
-        self.privacy = privacy
+        self.privacy, device = options.privacy, options.device
         self._round: Round | None = None
         self.federation, self.task, self.device, self.progress = federation, federation.task, device, progress
         self._by_name = {client.name: client for client in federation}
@@ -239,17 +225,7 @@ class InProcess(Transport):
         with stopwatch.phase("aggregate"):
             reply = final.reply(name)
             final.deliveries.delivered(name, final.deliveries.packet(name, reply))
-        with stopwatch.phase("personalize"):
-            if not data.train.n:
-                raise GramfoldError(f"client {name!r} has no training samples; leave it out")
-            head = made.get(name) or final.method.personalize(data, reply)
-            head = finished(head, final.method, data, reply, self.task, final.keep_heads)
-        with stopwatch.phase("evaluate"):
-            test = on_device(self._by_name[name].test(), self.device)
-            mapped: Mapped = {}
-            scored = score_head(head, test, mapped)
-            shared = score_head(final.shared, test, mapped, uncertain=False) if final.shared is not None else None
-        done.append(Finished(name, data.train.n, scored, shared, head.chosen, head if final.keep_heads else None))
+        done.append(final.finished(data, lambda: on_device(self._by_name[name].test(), self.device), reply, made.get(name)))
 
 
 def on_device(samples: Samples, device: str) -> Samples:

@@ -1,5 +1,4 @@
-"""What a run keeps to itself: which methods can, and a secure sum with all of its clients in this process, in which every message
-is made and counted as if it travelled."""
+"""A secure sum with all of its clients in this process, in which every message is made and counted as if it travelled."""
 
 import secrets
 import threading
@@ -8,36 +7,10 @@ from typing import Any
 
 from gramfold import uploads
 from gramfold.errors import GramfoldError
-from gramfold.federation import Task
-from gramfold.methods import Method, Tunable, spec_of
-from gramfold.privacy import Client, Privacy, SecureSum, Server, ranges
+from gramfold.methods import Method, spec_of
+from gramfold.privacy import Client, SecureSum, Server, ranges
 from gramfold.privacy.protocol import asked
 from gramfold.wire.record import Record
-
-
-def check_private(method: Method, privacy: Privacy, task: Task) -> None:
-    """Raise, in words, where a method needs more than it would get."""
-    if not privacy:
-        return
-    if method.keeps_uploads:
-        raise GramfoldError(
-            f"{method.name} answers each client from its own upload, which nobody is to see; "
-            "personalise at the clients (fedhip: at='client'; pace, deepafl, pacecnn: regime='sum')"
-        )
-    if privacy.dp is not None and (method.rounds > 1 or task.labels is None):
-        what = f"{method.name} has {method.rounds} rounds" if method.rounds > 1 else "continuous targets have no bound"
-        raise GramfoldError(
-            f"differential privacy is for classes and methods of one round of moments, such as afl, or pace with "
-            f"features='bias+linear': {what}"
-        )
-    if privacy.dp is not None and method.parameters().get("precision") not in (None, "float64"):
-        raise GramfoldError("noise is calibrated for moments as they are, not for rounded ones; use precision='float64'")
-    unset = method.undecided if isinstance(method, Tunable) else ()
-    if unset:
-        raise GramfoldError(
-            f"{method.name} would tune {unset[0]} by trial runs on what nobody is to see; set it, for example "
-            f"--set {method.name}.{unset[0]}=..."
-        )
 
 
 class SecuredRound:

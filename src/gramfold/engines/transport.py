@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from gramfold.engines.deliveries import Deliveries
-from gramfold.evaluation import Scored
-from gramfold.federation import Task
+from gramfold.errors import GramfoldError
+from gramfold.evaluation import Scored, score_head
+from gramfold.federation import Samples, Task
 from gramfold.heads import Head
-from gramfold.methods import Method
+from gramfold.methods import ClientData, Method
+from gramfold.methods.finishing import finished
+from gramfold.numerics import stopwatch
 from gramfold.wire.record import Record
 
 PHASES = ("features", "local", "aggregate", "personalize", "evaluate")
@@ -62,6 +65,20 @@ class Final:
     """The shared head, tested alongside each client's own."""
     keep_heads: bool
     deliveries: Deliveries
+    task: Task
+
+    def finished(self, client: ClientData, test: Callable[[], Samples], reply: Record, head: Head | None = None) -> "Finished":
+        """What a client answers: its head, unless that is made already, and how it does on its test samples."""
+        with stopwatch.phase("personalize"):
+            if not client.train.n:
+                raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
+            head = head or self.method.personalize(client, reply)
+            head = finished(head, self.method, client, reply, self.task, self.keep_heads)
+        with stopwatch.phase("evaluate"):
+            samples, mapped = test(), {}  # type: ignore[var-annotated]
+            scored = score_head(head, samples, mapped)
+            shared = score_head(self.shared, samples, mapped, uncertain=False) if self.shared is not None else None
+        return Finished(client.name, client.train.n, scored, shared, head.chosen, head if self.keep_heads else None)
 
 
 @dataclass(frozen=True)

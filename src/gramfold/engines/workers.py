@@ -12,10 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import TypeVar
 
-from gramfold import stopwatch
 from gramfold.engines.events import Event, Progress
-from gramfold.numerics import threads
-from gramfold.stopwatch import Stopwatch
+from gramfold.numerics import stopwatch, threads
+from gramfold.numerics.stopwatch import Stopwatch
 
 Item = TypeVar("Item")
 State = TypeVar("State")

@@ -61,7 +61,9 @@ class Scored:
 
     def without_classes(self) -> "Scored":
         """The same without what tells how many samples are of which class."""
-        return replace(self, positives=None, reliability=None)
+        told = ("auc", "average_precision")  # how wide their intervals are follows from that
+        kept = {key: ends for key, ends in self.intervals.items() if key not in told}
+        return replace(self, positives=None, reliability=None, intervals=kept)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Scored":

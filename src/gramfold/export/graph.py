@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.extras import require
+from gramfold.imports import require
 
 OPSET = 14
 """What graphs are written in, where no backbone's own comes first. Only operators that mean the same from 13 to 21 are used."""

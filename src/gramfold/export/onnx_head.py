@@ -1,18 +1,16 @@
 """A head as ONNX: its streams, what evidence it makes of them, its refinement, its offset, its probabilities."""
 
 import dataclasses
-import math
-from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Sequence
+from functools import cached_property, partial, reduce
 
 from gramfold.errors import GramfoldError
 from gramfold.export.graph import Graph
 from gramfold.export.maps import map_nodes
-from gramfold.heads import Evidence, Head, Stream
+from gramfold.heads import Head, Stream
 from gramfold.numerics.arrays import to_numpy
-from gramfold.solve.discriminant import BEYOND, UNLIKELY
+from gramfold.solve.discriminant import Discriminant
+from gramfold.solve.evidence import Evidence
 
 PARTS = {
     "streams", "labels", "evidence", "refinement", "offset", "probabilistic", "method", "chosen", "temperature",
@@ -31,10 +29,7 @@ def head_nodes(graph: Graph, head: Head, rows: str) -> str:
     mapped: dict[str, str] = {}
     total = _streams(graph, head.streams, rows, mapped)
     if head.evidence is not None:
-        convert = EVIDENCE.get(type(head.evidence))
-        if convert is None:
-            raise GramfoldError(f"evidence of kind {type(head.evidence).__name__} cannot be exported to ONNX yet; use --torch")
-        total = convert(graph, head.evidence, total)
+        total = _evidence(graph, head.evidence, total)
     if head.refinement:
         total = graph.add("Add", total, _streams(graph, head.refinement, rows, mapped))
     if head.offset is not None:
@@ -59,50 +54,30 @@ def _streams(graph: Graph, streams: Sequence[Stream], rows: str, mapped: dict[st
     return total
 
 
+class PlaceNodes:
+    """The parts of a `Place`, as nodes that are added once they are asked for; what no sample changes, as numbers."""
+
+    def __init__(self, graph: Graph, discriminant: Discriminant, scores: str) -> None:
+        self.graph, self.scores = graph, scores
+        self.mean, self.axes, self.centroids = (to_numpy(part) for part in vars(discriminant).values())
+        self.squares = (self.centroids**2).sum(1)
+
+    @cached_property
+    def whitened(self) -> str:
+        return self.graph.matmul(self.graph.plus(self.scores, -self.mean), self.axes)
+
+    @cached_property
+    def products(self) -> str:
+        return self.graph.matmul(self.whitened, self.centroids.T)
+
+    @cached_property
+    def lengths(self) -> str:
+        return self.graph.total(self.graph.add("Mul", self.whitened, self.whitened), 1)
+
+
 def _evidence(graph: Graph, evidence: Evidence, scores: str) -> str:
-    mean, axes, centroids = (to_numpy(part) for part in vars(evidence.discriminant).values())
-    whitened = graph.matmul(graph.plus(scores, -mean), axes)
-    if axes.shape[1] == 1:
-        likelihood = graph.times(_on_one_axis(graph, whitened, centroids[:, 0]), evidence.gaussian)
-        return graph.add("Add", likelihood, graph.times(_as_probabilities(graph, scores, mean), evidence.cosine))
-    sizes = (centroids**2).sum(1)
-    products = graph.matmul(whitened, centroids.T)
-    lengths = graph.one_where_zero(graph.add("Sqrt", graph.total(graph.add("Mul", whitened, whitened), 1)))
-    roots = np.sqrt(sizes)
-    cosine = graph.times(graph.add("Div", products, lengths), 1.0 / (roots + (roots == 0)))
-    if evidence.bend:
-        slope = graph.plus(graph.times(graph.add("Abs", cosine), -evidence.bend), 1.0)
-        cosine = graph.add("Mul", cosine, slope)
-    cosine = graph.times(cosine, evidence.cosine)
-    return graph.add("Add", cosine, graph.times(graph.plus(products, -0.5 * sizes), evidence.gaussian))
-
-
-def _as_probabilities(graph: Graph, scores: str, mean: np.ndarray) -> str:
-    """See Discriminant: the log-odds of the scores against those of their mean."""
-    contrast = np.array([[-0.5], [0.5]])
-    share = float(np.clip(0.5 + mean @ contrast[:, 0], UNLIKELY / 10, 1 - UNLIKELY / 10))
-    low, high = min(share, 4 * UNLIKELY) / 4, 1.0 - min(1.0 - share, 4 * UNLIKELY) / 4
-    likely = graph.plus(graph.matmul(scores, contrast), 0.5)
-    within = graph.add("Max", graph.add("Min", likely, graph.constant(high)), graph.constant(low))
-    odds = graph.add(
-        "Log", graph.times(graph.add("Div", within, graph.plus(graph.times(within, -1.0), 1.0)), (1 - share) / share)
-    )
-    beyond = graph.times(graph.add("Sub", likely, within), BEYOND)
-    return graph.matmul(graph.add("Add", odds, beyond), contrast.T)
-
-
-def _on_one_axis(graph: Graph, whitened: str, centroids: np.ndarray) -> str:
-    """See Discriminant: logistic distributions, each with the wider one's tail beyond its centroid."""
-    distances = np.abs(centroids)
-    variances = (1.0 + distances * distances.sum()) / (1.0 + 2.0 * distances.prod())
-    scales = np.sqrt(3.0 * variances) / math.pi
-    deviations = graph.plus(whitened, -centroids)
-    beyond = graph.add("Greater", graph.times(deviations, np.sign(centroids)), graph.constant(0.0))
-    spread = graph.add("Where", beyond, graph.constant(scales.max() + 0 * scales), graph.constant(scales))
-    halves = graph.times(graph.add("Abs", graph.add("Div", deviations, spread)), 0.5)
-    tail = graph.add("Log", graph.plus(graph.add("Exp", graph.times(halves, -2.0)), 1.0))
-    log_cosh = graph.plus(graph.add("Add", halves, tail), -math.log(2.0))
-    return graph.plus(graph.times(log_cosh, -2.0), -np.log(scales))
-
-
-EVIDENCE: dict[type, Callable[[Graph, Any, str], str]] = {Evidence: _evidence}
+    place = PlaceNodes(graph, evidence.discriminant, scores)
+    parts = [
+        graph.times(term.to_onnx(graph, place), weight) for term, weight in zip(evidence.terms, evidence.weights, strict=True)
+    ]
+    return reduce(partial(graph.add, "Add"), parts)

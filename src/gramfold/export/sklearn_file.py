@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from gramfold import wire
 from gramfold.errors import GramfoldError
-from gramfold.extras import require
 from gramfold.heads import Head
+from gramfold.imports import require
 from gramfold.wire import Packet
 
 

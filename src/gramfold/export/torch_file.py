@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from gramfold import wire
 from gramfold.errors import GramfoldError
-from gramfold.extras import require
 from gramfold.heads import Head
+from gramfold.imports import require
 
 if TYPE_CHECKING:
     from torch import Tensor

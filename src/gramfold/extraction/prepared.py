@@ -107,10 +107,13 @@ def read_data(head: Head, data: str, **options: Any) -> tuple[Any, np.ndarray, S
 
 
 def load_features(path: Path) -> tuple[np.ndarray | None, Origin | None]:
-    """The features of an .npz file, labelled or not, and where they come from; None where it holds images."""
+    """The features of an .npz file, labelled or not, and where they come from; series as they are; None where it holds images."""
     if not path.is_file():
         raise GramfoldError(f"no such data file: {path}")
-    found = read_arrays(path, ("features", "origin"))
+    found = read_arrays(path, ("features", "series", "origin"))
+    if "series" in found:
+        values = found["series"]
+        return values[..., None] if values.ndim == 2 else values, None
     if "features" not in found:
         return None, None
     if not len(found["features"]):

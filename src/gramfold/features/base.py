@@ -11,10 +11,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from gramfold import stopwatch
 from gramfold.errors import GramfoldError
 from gramfold.moments import Implied
-from gramfold.numerics import arrays
+from gramfold.numerics import arrays, stopwatch
 from gramfold.numerics.arrays import Array
 
 Function = Callable[[Array], Array]
@@ -89,6 +88,14 @@ class Map(Protocol):
     def implied(self) -> Implied:
         """What holds for the features of every sample; nothing, where that is not known."""
 
+    @property
+    def tabular(self) -> bool:
+        """Whether it standardises columns by what all samples say of them."""
+
+    @property
+    def saw_labels(self) -> bool:
+        """Whether samples' labels had a say in what was learned."""
+
     def one_unit(self, inputs: bool | None) -> bool | None:
         """Whether its features share a unit, where its inputs do, do not, or nobody knows."""
 
@@ -128,6 +135,8 @@ class DrawnMap:
     """
 
     kind: ClassVar[str] = "drawn"
+    tabular: ClassVar[bool] = False
+    saw_labels: ClassVar[bool] = False
 
     def __init__(self, description: Mapping[str, Any]) -> None:
         self.description = {"kind": self.kind, **description}

@@ -10,12 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold import stopwatch
 from gramfold.errors import GramfoldError
 from gramfold.features.base import MOST_DRAWN, DrawnMap, Function, constant, draw_described, fingerprint_of
 from gramfold.features.maps import ACTIVATIONS
 from gramfold.moments import Implied
-from gramfold.numerics import seeds
+from gramfold.numerics import seeds, stopwatch
 from gramfold.numerics.arrays import Array, like
 
 
@@ -28,6 +27,7 @@ class DeepMap:
 
     kind: ClassVar[str] = "deep"
     implied: ClassVar[Implied] = Implied()
+    tabular: ClassVar[bool] = False
 
     def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array], fingerprint: str | None = None) -> None:
         self.description = {"kind": self.kind, **description}
@@ -55,6 +55,10 @@ class DeepMap:
     @functools.cached_property
     def fingerprint(self) -> str:
         return self._fingerprint or fingerprint_of(self.description, self.arrays)
+
+    @property
+    def saw_labels(self) -> bool:
+        return self.layers > 0
 
     def one_unit(self, inputs: bool | None) -> bool | None:
         return self.base.one_unit(inputs)

@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from gramfold import stopwatch
 from gramfold.errors import GramfoldError
 from gramfold.features.base import DrawnMap, draw_described, fingerprint_of
 from gramfold.features.maps import LONG, REACH, Normalize, standardised
 from gramfold.moments import Implied
-from gramfold.numerics import arrays
+from gramfold.numerics import arrays, stopwatch
 from gramfold.numerics.arrays import Array
 
 PLAIN, CENTRE, SCALE, TAILS, REACHES = "plain", "centre", "scale", "tails", "reach"
@@ -130,12 +129,16 @@ class MetricMap:
         return value
 
     @property
+    def tabular(self) -> bool:
+        return CENTRE in self.arrays
+
+    @property
     def columns(self) -> tuple[Array, Array] | None:
         """Centre and scale of every column, where those make inputs comparable."""
         return (self.arrays[CENTRE], self.arrays[SCALE]) if CENTRE in self.arrays else None
 
     @property
-    def follows_labels(self) -> bool:
+    def saw_labels(self) -> bool:
         """Whether it has axes: without any no direction is preferred, and labels have had no say in it."""
         return any(block.metric.axes.shape[1] for block in self.blocks)
 

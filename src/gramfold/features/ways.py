@@ -7,7 +7,6 @@ numbers it is the whole change. The way is straight between comparable inputs: s
 """
 
 import functools
-import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from gramfold.features.base import DrawnMap, FeatureMap
 from gramfold.features.maps import ACTIVATIONS, Bias, Fourier, Linear, Normalize, Projection, Standardize
-from gramfold.features.metric import Block, MetricMap
+from gramfold.features.metric import MetricMap
 from gramfold.features.pairs import Pairs
 from gramfold.features.stack import Chain, Concat
 from gramfold.numerics import arrays
@@ -71,41 +70,42 @@ def _spec(map: DrawnMap) -> Any:
 
 def _parts(map: Any) -> list[Part]:
     if isinstance(map, DrawnMap):
-        return [_drawn(map)]
+        return _drawn(map)
     if not isinstance(map, MetricMap):
         raise TypeError(f"{map!r} has no shares")
-    plain = _drawn(map.plain)
-    first = plain._replace(comparable=lambda rows: plain.comparable(map.comparable(rows)))
-    return [first, *(_turned(map, block) for block in map.blocks)]
+    turned = [_turned(part, block.metric.apply) for block in map.blocks for part in _drawn(block.map)]
+    return [_after(map.comparable, part) for part in (*_drawn(map.plain), *turned)]
 
 
-def _turned(map: MetricMap, block: Block) -> Part:
-    """Features in a metric, which is symmetric."""
-    within, turn = _drawn(block.map), block.metric.apply
-    if within.comparable is not _as_they_are:
-        raise TypeError(f"{map!r} has no shares")
-    return Part(
-        map.comparable,
-        lambda rows: within.features(turn(rows)),
-        lambda a, b, directions: np.asarray(turn(within.secant(turn(a), turn(b), directions))),
-        within.dim,
-    )
+def _drawn(map: DrawnMap) -> list[Part]:
+    return _of(_spec(map), map.inputs, map.description["seed"], str(map.description["name"]))
 
 
-def _drawn(map: DrawnMap) -> Part:
-    spec, seed, name = _spec(map), map.description["seed"], str(map.description["name"])
+def _of(spec: Any, inputs: int, seed: int, name: str) -> list[Part]:
+    if isinstance(spec, Concat):
+        return [made for i, part in enumerate(spec.parts) for made in _of(part, inputs, seed, f"{name}/{i}")]
     if not isinstance(spec, Chain):
-        return Part(_as_they_are, spec.function(map.inputs, seed, name), _secant(spec, map.inputs, seed, name), map.dim)
+        return [Part(_as_they_are, spec.function(inputs, seed, name), _secant(spec, inputs, seed, name), spec.width(inputs))]
     *before, last = spec.parts
     if not all(isinstance(part, Normalize | Standardize) for part in before):  # a number stays in its place
-        raise TypeError(f"{map!r} has no shares")
-    steps = [part.function(map.inputs, seed, f"{name}/{i}") for i, part in enumerate(before)]
-    inner = map.inputs, seed, f"{name}/{len(before)}"
-    return Part(
-        lambda rows: functools.reduce(lambda done, step: step(done), steps, rows),
-        last.function(*inner),
-        _secant(last, *inner),
-        map.dim,
+        raise TypeError(f"{spec!r} has no shares")
+    steps = [part.function(inputs, seed, f"{name}/{i}") for i, part in enumerate(before)]
+    made = _of(last, inputs, seed, f"{name}/{len(before)}")
+    return [functools.reduce(lambda done, step: _after(step, done), reversed(steps), part) for part in made]
+
+
+def _after(step: Rows, part: Part) -> Part:
+    """The same features of rows that are made comparable by one step more, before the others."""
+    return part._replace(comparable=lambda rows: part.comparable(step(rows)))
+
+
+def _turned(part: Part, turn: Rows) -> Part:
+    """Features in a metric, which is symmetric."""
+    if part.comparable is not _as_they_are:
+        raise TypeError("features of rows that are scaled within a metric have no shares")
+    return part._replace(
+        features=lambda rows: part.features(turn(rows)),
+        secant=lambda a, b, directions: np.asarray(turn(part.secant(turn(a), turn(b), directions))),
     )
 
 
@@ -151,17 +151,5 @@ def _(spec: Projection, inputs: int, seed: int, name: str) -> Secant:
         close = abs(high - low) < SAME
         low, high = np.where(close, low - 1e3 * SAME, low), np.where(close, high + 1e3 * SAME, high)
         return np.asarray(((activation(high) - activation(low)) / (high - low) * directions) @ matrix.T)
-
-    return secant
-
-
-@_secant.register
-def _(spec: Concat, inputs: int, seed: int, name: str) -> Secant:
-    steps = [_secant(part, inputs, seed, f"{name}/{i}") for i, part in enumerate(spec.parts)]
-    ends = list(itertools.accumulate((part.width(inputs) for part in spec.parts), initial=0))
-
-    def secant(a: np.ndarray, b: np.ndarray, directions: np.ndarray) -> np.ndarray:
-        parts = [step(a, b, directions[:, i:j]) for step, i, j in zip(steps, ends, ends[1:], strict=False)]
-        return np.asarray(np.sum(parts, axis=0))
 
     return secant

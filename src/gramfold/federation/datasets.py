@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
+from gramfold.backbones.series import series
 from gramfold.errors import GramfoldError
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
 from gramfold.origin import Origin, known_rows
 from gramfold.wire.npz import read_arrays
 
-KEYS = ("features", "images", "labels", "train", "client", "classes", "origin")
+KEYS = ("features", "images", "series", "labels", "train", "client", "classes", "origin")
 """What is read of an .npz file; it may hold more."""
 
 
@@ -94,8 +95,9 @@ def digits_as_images() -> Dataset:
 
 
 def load_npz(path: str | Path, whole: bool = True, regression: bool = False) -> Dataset:
-    """An .npz file: `features` (n x d) or `images` (n x H x W x 3, or n x H x W for grey ones; bytes, or floats in [0, 1]),
-    `labels` (n), and optionally `train` (n, bool), `client` (n, names) and `classes` (C names, labels then being 0..C-1).
+    """An .npz file: `features` (n x d), `images` (n x H x W x 3, or n x H x W for grey ones; bytes, or floats in [0, 1]) or
+    `series` (n x steps, or n x steps x channels; NaN where nothing was measured), `labels` (n), and optionally `train` (n, bool),
+    `client` (n, names) and `classes` (C names, labels then being 0..C-1).
 
     With regression=True, `labels` are continuous values (n, or n x outputs). With whole=False it is one site's share of the data,
     which may hold a single class and no test samples. A file of `gramfold extract` also says which backbone its features come
@@ -105,9 +107,14 @@ def load_npz(path: str | Path, whole: bool = True, regression: bool = False) -> 
         raise GramfoldError(f"no such data file: {path}")
     content = read_arrays(path, KEYS)
     name = path.name
-    kinds = [key for key in ("features", "images") if key in content]
+    kinds = [key for key in ("features", "images", "series") if key in content]
     if len(kinds) != 1 or "labels" not in content:
-        raise GramfoldError(f"{name}: needs `labels` and either `features` or `images`; found {', '.join(content) or 'nothing'}")
+        found = ", ".join(content) or "nothing"
+        raise GramfoldError(f"{name}: needs `labels` and either `features`, `images` or `series`; found {found}")
+    if kinds[0] == "series":
+        content["features"] = rows = series(content.pop("series"))
+        assert rows.origin is not None
+        content["origin"], kinds = np.array(rows.origin.to_json()), ["features"]
     inputs = content[kinds[0]]
     if kinds[0] == "images" and inputs.ndim not in (3, 4):
         raise GramfoldError(f"{name}: `images` must be n x H x W x channels, got shape {inputs.shape}; rows go under `features`")

@@ -115,6 +115,7 @@ class Federation:
         """
         if ids is not None and partition not in (None, "natural"):
             raise GramfoldError(f"ids= says whose each sample is, which partition={partition!r} would not heed; give one of them")
+        origin = getattr(X, "origin", None)
         X = check.shaped(to_numpy(X) if is_torch(X) else X, name)
         n, labels = X.shape[0], None
         if regression:
@@ -122,7 +123,7 @@ class Federation:
         else:
             targets, labels = check.encode(check.labels(y, n, name))
         owners = None if ids is None else check.names(ids, n, "client", name)
-        dataset = Dataset(name, X, targets, labels, None if train is None else np.asarray(train), owners)
+        dataset = Dataset(name, X, targets, labels, None if train is None else np.asarray(train), owners, origin=origin)
         return cls.from_dataset(dataset, clients, partition, test, seed, min_size=min_size, small=small)
 
     @classmethod
@@ -203,9 +204,9 @@ class Federation:
         release_words: int = RELEASE_WORDS,
     ) -> "Federation":
         """Clients given by name, each as a table (the path of a CSV or Parquet file, a frame of pandas, polars or pyarrow, a
-        mapping of columns), as a Dataset, as (X, y), (X, y, X_test, y_test), or as a function that loads such arrays. A list of
-        them names them "0", "1", and so on; files, which may be a list, a pattern such as "north*.csv", or all in a folder, are
-        named as they are called.
+        mapping of columns), as a Dataset, as (X, y), (X, y, X_test, y_test), or as a function that loads such arrays; X may be a
+        frame, and is a table where it holds more than numbers. A list of them names them "0", "1", and so on; files, which may
+        be a list, a pattern such as "north*.csv", or all in a folder, are named as they are called.
 
         Tables are encoded together, by sums of what each client says of its own training rows: see `gf.load_data`, which takes
         the same `label_column`, `client_column`, `split_column`, `columns` and `release_words`. Columns go by name; what a client

@@ -18,11 +18,14 @@ from gramfold.sources import (
     Source,
     TableEncoder,
     client_source,
+    columns_of,
     files_of,
+    is_complete,
     is_frame,
     is_table,
     joined,
     say_unused,
+    stacked,
 )
 from gramfold.sources import source_of as one_source
 from gramfold.sources.base import COLUMNS
@@ -63,17 +66,16 @@ def tables_of(clients: Any, columns: Columns) -> Source | None:
         clients = files_of(clients)
     pairs = clients.items() if isinstance(clients, Mapping) else enumerate(clients)
     given = {str(name): _loaded(client, columns.regression) for name, client in pairs}
-    tables = {name: client for name, client in given.items() if _is_table(client)}
-    if not tables:
+    if not any(_is_table(client) for client in given.values()):
         return None
+    tables = {name: client for name, client in given.items() if _is_table(client) or _frames_of(client)}
     other = next((name for name in given if name not in tables), None)
     if other is not None:
         first = next(iter(tables))
         raise GramfoldError(
             f"client {first!r} is a table and client {other!r} is numbers already; give all as tables, which are encoded together"
         )
-    sources = {name: _source(name, table, columns) for name, table in tables.items()}
-    return joined(sources, columns, "clients")
+    return joined(tables, lambda name, asked: _source(name, tables[name], asked), columns, "clients")
 
 
 def arrays_of(name: str, client: Any, regression: bool) -> tuple[Any, Origin | None]:
@@ -107,11 +109,34 @@ def _loaded(client: Any, regression: bool) -> Any:
 
 
 def _is_table(client: Any) -> bool:
-    return isinstance(client.recode, CodedTable) if isinstance(client, Dataset) else is_table(client)
+    """Whether it needs an encoder; frames of numbers alone, given beside their labels, do as they are."""
+    if isinstance(client, Dataset):
+        return isinstance(client.recode, CodedTable)
+    return is_table(client) or not all(is_complete(frame) for frame in _frames_of(client))
+
+
+def _frames_of(client: Any) -> list[Any]:
+    """The frames of a client given as (frame, y) or (frame, y, frame_test, y_test)."""
+    if not isinstance(client, tuple) or len(client) not in (2, 4):
+        return []
+    return [part for part in client[::2] if is_frame(part)]
 
 
 def _source(name: str, client: Any, columns: Columns) -> Source:
+    if isinstance(client, tuple):
+        return _beside(name, client, columns)
     if not isinstance(client, Dataset):
         return client_source(name, client, columns)
     assert isinstance(client.recode, CodedTable)
     return replace(client.recode.source, name=f"client {name!r}")
+
+
+def _beside(name: str, client: tuple[Any, ...], columns: Columns) -> Source:
+    """A client whose labels lie beside its frames."""
+    tables = [columns_of(frame, f"client {name!r}") for frame in client[::2]]
+    sizes = [len(frame) for frame in client[::2]]
+    titles = columns.only or dict.fromkeys(title for table in tables for title in table)
+    items = {title: stacked([table.get(title) for table in tables], sizes) for title in titles}
+    labels = np.concatenate([np.asarray(part) for part in client[1::2]])
+    train = np.repeat([True, False], sizes) if len(tables) == 2 else None
+    return Source(f"client {name!r}", COLUMNS, items, labels, None, train, columns.regression, columns.only)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gramfold import features, wire
+from gramfold.backbones import SERIES, reopen
+from gramfold.backbones.series import as_series, is_series, rows_of
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.features import Map
 from gramfold.heads.errors import Errors
@@ -24,6 +26,8 @@ from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
 from gramfold.origin import TABLE, KnownRows, Origin
 from gramfold.solve.discriminant import Discriminant
+from gramfold.solve.evidence import KINDS as TERMS
+from gramfold.solve.evidence import Cosine, Evidence, Gaussian, Logistic, LogOdds, Term
 from gramfold.sources import encoded, is_raw_table, places_of
 from gramfold.wire import Packet
 
@@ -44,23 +48,6 @@ class Stream:
     map: Map
     weights: Array
     scale: float = 1.0
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What becomes of the streams' scores in a probabilistic head: weighted cosine and Gaussian evidence for each class."""
-
-    discriminant: Discriminant
-    cosine: float
-    gaussian: float
-    bend: float = 0.0
-
-    def __call__(self, scores: Array) -> Array:
-        cosine, gaussian = self.discriminant.evidence(scores, self.bend)
-        cosine *= self.cosine
-        gaussian *= self.gaussian
-        cosine += gaussian
-        return cosine
 
 
 @dataclass(frozen=True)
@@ -115,7 +102,7 @@ class Head:
 
         Inputs are rows of numbers, dense or sparse, or images, as the head was made for; a single sample may come as it is. For
         a head of a table they may be raw: a frame, a mapping of columns, the path of a CSV or Parquet file, a row or a list of
-        rows by column.
+        rows by column; for one of series an array of series (n x steps x channels), or a list of them.
         `mapped` is for heads that score the same inputs one after another: given to all, it spares them each other's maps.
         """
         rows = self.rows(inputs)
@@ -129,7 +116,9 @@ class Head:
     def rows(self, inputs: Array) -> Array:
         """The samples as this head takes them: raw rows of a table become numbers here, numbers are what they are; raises if
         their shape is another, or if they are known to come from elsewhere."""
-        if self.origin is None or self.origin.kind != TABLE:
+        if self.origin is not None and self.origin.options.get("kind") == SERIES and is_series(inputs):
+            inputs = rows_of(reopen(self.origin), as_series(inputs, self._whose))
+        elif self.origin is None or self.origin.kind != TABLE:
             self._refuse_raw(inputs)
         elif is_raw_table(inputs):
             inputs = encoded(self.origin, inputs, self._whose)
@@ -255,7 +244,8 @@ class Head:
         parts |= {f"map.{i}.{key}": array for i in set(places) for key, array in both[i].map.arrays.items()}
         evidence = None
         if self.evidence is not None:
-            evidence = {"cosine": self.evidence.cosine, "gaussian": self.evidence.gaussian, "bend": self.evidence.bend}
+            weighed = zip(self.evidence.terms, self.evidence.weights, strict=True)
+            evidence = [{"term": term.name, "weight": weight, **vars(term)} for term, weight in weighed]
             parts |= {f"discriminant.{key}": value for key, value in vars(self.evidence.discriminant).items()}
         if self.offset is not None:
             parts["offset"] = self.offset
@@ -295,8 +285,7 @@ class Head:
         evidence = None
         if meta["evidence"] is not None:
             discriminant = Discriminant(*(packet[f"discriminant.{key}"] for key in ("mean", "axes", "centroids")))
-            weights = {name: _number(value) for name, value in meta["evidence"].items()}
-            evidence = Evidence(discriminant, **weights)
+            evidence = Evidence(discriminant, *_terms(meta["evidence"], discriminant))
         first = len(streams) - meta["refinement"]
         if not 0 <= first <= len(streams):
             raise ValueError(f"{meta['refinement']} of {len(streams)} streams are a refinement")
@@ -340,7 +329,7 @@ class Head:
             axes = fields["axes"]
             if fields["mean"].shape != (outputs,) or axes.shape[:1] != (outputs,) or fields["centroids"].shape != axes.shape:
                 raise GramfoldError(f"a head for {outputs} classes cannot have this discriminant")
-            weights = self.evidence.cosine, self.evidence.gaussian, self.evidence.bend
+            weights = *self.evidence.weights, *(value for term in self.evidence.terms for value in vars(term).values())
             if not all(np.isfinite(part).all() for part in (*fields.values(), *weights)):
                 raise GramfoldError("a head's discriminant must be finite; found NaN or infinity")
 
@@ -381,6 +370,19 @@ def list_of(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise TypeError(f"a {type(value).__name__} where a list was expected")
     return value
+
+
+def _terms(listed: Any, discriminant: Discriminant) -> tuple[tuple[Term, ...], tuple[float, ...]]:
+    """The terms of evidence that a file names, and their weights."""
+    if isinstance(listed, dict):  # a file of version 0.2 and before
+        kinds = (LogOdds(), Logistic()) if discriminant.axes.shape[1] == 1 else (Cosine(_number(listed["bend"])), Gaussian())
+        return kinds, (_number(listed["cosine"]), _number(listed["gaussian"]))
+    found, weights = [], []
+    for entry in list_of(listed):
+        given = {name: _number(value) for name, value in entry.items() if name != "term"}
+        weights.append(given.pop("weight"))
+        found.append(TERMS[entry["term"]](**given))
+    return tuple(found), tuple(weights)
 
 
 def _under(prefix: str, packet: Packet) -> dict[str, Array]:

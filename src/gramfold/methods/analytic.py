@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from gramfold.features import FeatureMap, Map
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.parts import learning, learning_steps
-from gramfold.methods.parts.learning import Learning, Plan
-from gramfold.methods.parts.own_part import Common
+from gramfold.methods import learning
+from gramfold.methods.learning import Learning, Plan
+from gramfold.methods.learning.own_parts import Common
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import MapLike, Space, draw_map, plain_term
 from gramfold.moments import Implied, Moments
@@ -115,8 +115,8 @@ class Analytic(Method):
     def aggregate(self, total: Any, broadcast: Any) -> Any:
         if not isinstance(broadcast, Learning):
             return self.solve(total, broadcast)
-        after = learning_steps.step(total, broadcast)
-        return after if isinstance(after, Learning) else self.learned(broadcast.start, after, learning_steps.in_common(broadcast))
+        after = learning.step(total, broadcast)
+        return after if isinstance(after, Learning) else self.learned(broadcast.start, after, learning.in_common(broadcast))
 
     @abstractmethod
     def solve(self, total: Moments, broadcast: Any) -> Record:

@@ -14,8 +14,8 @@ from gramfold.features import Map
 from gramfold.federation import Task
 from gramfold.heads import Head, Stream
 from gramfold.methods.analytic import Analytic
-from gramfold.methods.parts.learning import comparable_as
-from gramfold.methods.parts.own_part import Common
+from gramfold.methods.learning import comparable_as
+from gramfold.methods.learning.own_parts import Common
 from gramfold.methods.parts.refinement import left_out_blends
 from gramfold.methods.parts.selection import choose_candidate
 from gramfold.methods.pooled import PooledRidge

@@ -24,7 +24,8 @@ from gramfold.errors import GramfoldError
 from gramfold.features import ACTIVATIONS, DeepMap, Map
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved, without_estimates
+from gramfold.methods.pace.client import personal_head, without_estimates
+from gramfold.methods.pace.server import Pooled, pool, require_regime, shared_head, solved
 from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map, plain_term
@@ -68,13 +69,14 @@ class DeepAFL(Method):
     name: ClassVar[str] = "deepafl"
     summary: ClassVar[str] = "residual analytic layers over the features, then PACE's head (or a shared one)"
     paper: ClassVar[str] = "Tang et al., ICLR 2026"
+    remedies: ClassVar[Mapping[str, str]] = {"sums": "regime='sum'"}
     probabilistic: ClassVar[bool] = True
     weighted: ClassVar[bool] = True
 
     features: MapLike | None = None
     refinement: MapLike = "relu:1024"
     beta: float | None = None
-    weights: tuple[float, float, float] | None = None
+    weights: tuple[float, float] | None = None
     regime: str = "sum"
     depth: int = 5
     activation: str = "gelu"
@@ -85,19 +87,11 @@ class DeepAFL(Method):
         self.check_penalties("beta", "shrinkage")
         if self.depth < 0 or self.shrinkage == 0 or self.activation not in ACTIVATIONS:
             raise GramfoldError("DeepAFL needs a depth from 0 up, a positive shrinkage, and one of: " + ", ".join(ACTIVATIONS))
-        _ = self._head
-
-    @property
-    def _head(self) -> PaceHead:
-        return PaceHead(self.name, self.beta, self.weights, self.regime)
+        require_regime(self.regime, self.name)
 
     @property
     def rounds(self) -> int:
         return 2 * self.depth + 1
-
-    @property
-    def keeps_uploads(self) -> bool:
-        return self._head.keeps_uploads
 
     def begin(self, task: Task) -> Deep:
         base = draw_map(self.features or f"bias+{plain_term(task)}+gelu:{_default_width(task.samples)}", task)
@@ -110,8 +104,7 @@ class DeepAFL(Method):
         client.memory |= {REPRESENTATION: rows, LAYERS: np.array(deep.layers)}
         client.memory.pop(WIDENED, None)
         if deep.next_outer is None:
-            upload = Moments.from_features(rows, train.targets, space.labels, deep.fingerprint, weights=train.weights)
-            return self._head.upload(upload, client) if deep.layers == self.depth else upload
+            return Moments.from_features(rows, train.targets, space.labels, deep.fingerprint, weights=train.weights)
         residuals = space.targets(train, rows) - rows @ deep.next_outer
         client.memory[WIDENED] = deep.widen(rows, deep.layers)
         return Moments.from_features(client.memory[WIDENED], residuals, None, deep.fingerprint, weights=train.weights)
@@ -132,25 +125,22 @@ class DeepAFL(Method):
             grown = deep.with_inner(_step(total, deep.next_outer, self.shrinkage))
             return replace(broadcast, space=replace(space, map=grown))
         if deep.layers == self.depth:
-            return replace(broadcast, pooled=self._head.pool(total, broadcast.seed, space.units()))
+            return replace(broadcast, pooled=pool(total, self.beta, self.regime, broadcast.seed, space.units()))
         ridge = PooledRidge.of(total, self.beta, space.units())
         return replace(broadcast, space=replace(space, map=deep.with_outer(ridge.weights)))
-
-    def reply(self, upload: Moments | None, broadcast: Deep) -> Deep:
-        return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))
 
     def personalize(self, client: ClientData, broadcast: Deep) -> Head:
         if not self.personal:
             return self.global_head(broadcast)
         pooled, rows = solved(broadcast.pooled), _rows(client, broadcast.map)
-        head = self._head.personalize(client, broadcast.space, broadcast.refinement, pooled, rows)
+        head = personal_head(client, broadcast.space, broadcast.refinement, pooled, rows, self.weights, self.name)
         trained_on = self.depth > 0 and (client.contributed or REPRESENTATION in client.memory)
         return without_estimates(head) if trained_on else head
 
     def global_head(self, broadcast: Deep) -> Head:
         pooled = solved(broadcast.pooled)
         if self.personal:
-            return self._head.shared(broadcast.space, pooled)
+            return shared_head(broadcast.space, pooled, self.name)
         return broadcast.space.head(pooled.weights, self.name)
 
 

@@ -57,6 +57,7 @@ class FedHiP(Analytic):
     name: ClassVar[str] = "fedhip"
     summary: ClassVar[str] = "the shared head, re-solved with the client's own data weighted up"
     paper: ClassVar[str] = "Tang et al., arXiv 2508.04470"
+    remedies: ClassVar[Mapping[str, str]] = {"sums": "at='client'"}
     probabilistic: ClassVar[bool] = True
 
     alpha: float | None = None

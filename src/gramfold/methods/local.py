@@ -51,7 +51,7 @@ class Local(Analytic):
         require_products(features=rows, targets=targets)
         ridges = {bool(units.shared): OwnRidge(rows, roots, units) for units in space.units().tried(self.beta)}
         found, scores = choose_candidate(self._left_out(ridges, targets), targets, space.classification, train.weights)
-        weights = ridges[bool(found["one_unit"])].solve(targets, found["beta"])
+        weights = ridges[bool(found.pop("one_unit"))].solve(targets, found["beta"])
         temperature = fit_temperature(scores, train.targets, counts=train.weights) if space.classification else None
         return space.head(weights, self.name, found if self.beta is None else {}, temperature)
 

@@ -12,7 +12,8 @@ from gramfold.convolution import layers
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
-from gramfold.methods.parts.pace_head import PaceHead, Pooled, solved, without_estimates
+from gramfold.methods.pace.client import personal_head, without_estimates
+from gramfold.methods.pace.server import Pooled, pool, require_regime, shared_head, solved
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
@@ -40,37 +41,30 @@ class PaceCNN(Method):
     name: ClassVar[str] = "pacecnn"
     summary: ClassVar[str] = "PACE's personal heads over a convolutional network solved layer by layer; calibrated"
     paper: ClassVar[str] = "gramfold"
+    remedies: ClassVar[Mapping[str, str]] = {"sums": "regime='sum'"}
     probabilistic: ClassVar[bool] = True
     input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
 
     network: str = DEFAULT
     beta: float | None = None
-    weights: tuple[float, float, float] | None = None
+    weights: tuple[float, float] | None = None
     regime: str = "sum"
 
     def __post_init__(self) -> None:
         self.check_penalties("beta")
         layers(self.network)
-        _ = self._head
-
-    @property
-    def _head(self) -> PaceHead:
-        return PaceHead(self.name, self.beta, self.weights, self.regime)
+        require_regime(self.regime, self.name)
 
     @property
     def rounds(self) -> int:
         return layers(self.network) + 1
-
-    @property
-    def keeps_uploads(self) -> bool:
-        return self._head.keeps_uploads
 
     def begin(self, task: Task) -> Network:
         return Network(first_network(self.name, self.network, task), task.seed)
 
     def local(self, client: ClientData, broadcast: Network) -> Moments:
         if network_of(broadcast.space).complete:
-            return self._head.upload(broadcast.space.fold(client), client)
+            return broadcast.space.fold(client)
         return fold_patches(broadcast.space, client.train)
 
     def check_packet(self, packet: Packet, broadcast: Network) -> None:
@@ -81,18 +75,16 @@ class PaceCNN(Method):
 
     def aggregate(self, total: Moments, broadcast: Network) -> Network:
         if network_of(broadcast.space).complete:
-            return replace(broadcast, pooled=self._head.pool(total, broadcast.seed, broadcast.space.units()))
+            pooled = pool(total, self.beta, self.regime, broadcast.seed, broadcast.space.units())
+            return replace(broadcast, pooled=pooled)
         space, _ = with_next_layer(broadcast.space, total, broadcast.seed, penalty=None)
         return replace(broadcast, space=space)
-
-    def reply(self, upload: Moments | None, broadcast: Network) -> Network:
-        return replace(broadcast, pooled=self._head.reply(upload, solved(broadcast.pooled)))
 
     def personalize(self, client: ClientData, broadcast: Network) -> Head:
         space = broadcast.space
         rows = space.map(client.train.inputs)
-        head = self._head.personalize(client, space, space.map, solved(broadcast.pooled), rows)
-        return without_estimates(head) if client.contributed and network_of(space).labels_seen else head
+        head = personal_head(client, space, None, solved(broadcast.pooled), rows, self.weights, self.name)
+        return without_estimates(head) if client.contributed and space.map.saw_labels else head
 
     def global_head(self, broadcast: Network) -> Head:
-        return self._head.shared(broadcast.space, solved(broadcast.pooled))
+        return shared_head(broadcast.space, solved(broadcast.pooled), self.name)

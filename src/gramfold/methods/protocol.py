@@ -62,6 +62,8 @@ class Method(ABC):
     """Whether clients can compute a model after every round, not only after the last."""
     weighted: ClassVar[bool] = False
     """Whether it honours weights of samples."""
+    remedies: ClassVar[Mapping[str, str]] = {}
+    """What to set where a run has no more than "sums", for a method that would keep uploads, or a round, "once"."""
     threaded: ClassVar[bool] = True
     """Whether an engine may work on several clients at once, a thread each."""
 
@@ -153,6 +155,10 @@ class Method(ABC):
     def noted(self, broadcast: Any) -> Mapping[str, Any]:
         """Figures of the round that led to the broadcast, for the history."""
         return {}
+
+    def remedy(self, need: str) -> str:
+        """What to do where a run has no more than that, as the end of an error."""
+        return f"set {self.name}'s {self.remedies[need]}" if need in self.remedies else "use another method"
 
     def check_kind(self, task: Task) -> None:
         """Raise, with a word on what to do, unless it works on the task's kind of samples."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gramfold import features
+from gramfold.backbones import SERIES
 from gramfold.errors import GramfoldError
 from gramfold.features import DrawnMap, FeatureMap, Map
 from gramfold.federation import Samples, Task
@@ -36,8 +37,10 @@ def plain_term(task: Task, bounded: bool = False) -> str:
 
 
 def one_unit(task: Task) -> bool | None:
-    """Whether a task's inputs share a unit: those of a backbone do, a table's columns do not; None: nobody says."""
-    return None if task.origin is None else task.origin.kind == BACKBONE
+    """Whether a task's inputs share a unit: embeddings do, a table's columns do not; None: nobody says."""
+    if task.origin is None or task.origin.options.get("kind") == SERIES:
+        return None
+    return task.origin.kind == BACKBONE
 
 
 @dataclass(frozen=True)

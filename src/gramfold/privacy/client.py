@@ -45,6 +45,8 @@ class Client(Record, kind="secure/client"):
     """The shares that it holds, by whose they are: of the seed, and of the mask key."""
     asked: str = ""
     """The digest of what it answered with its masked vector."""
+    missing: Sequence[str] = ()
+    """Who sent no shares, and has masks with nobody."""
     least: int = 0
     """Samples without which it does not unmask."""
     survivors: Survivors | None = None
@@ -92,10 +94,10 @@ class Client(Record, kind="secure/client"):
         answers; with a neighbour who was asked something else its masks do not cancel. `least`: how many samples must be in the
         sum."""
         self._take("mask")
-        self.asked, self.least = asked, least
         roster = self._roster
-        if not inbox.sealed.keys() <= set(roster.graph[self.name]):
-            raise GramfoldError("shares came from clients that are not this one's neighbours")
+        self.asked, self.least, self.missing = asked, least, sorted(set(inbox.missing))
+        if roster.present(self.name, self.missing) != set(inbox.sealed) or self.name in self.missing:
+            raise GramfoldError("shares came from others than the neighbours that are said to have sent some")
         if len(inbox.sealed) + 1 < roster.needed(self.name):
             raise GramfoldError(f"only {len(inbox.sealed) + 1} of at least {roster.needed(self.name)} clients are left")
         held = dict(self.held)
@@ -109,14 +111,14 @@ class Client(Record, kind="secure/client"):
         masks.apply(ring.add, total, bytes.fromhex(self.seed))
         for other in inbox.sealed:
             change = ring.add if self.name < other else ring.subtract
-            masks.apply(change, total, roster.pair_key(self.name, bytes.fromhex(self.mask_private), other, asked))
+            masks.apply(change, total, roster.pair_key(self.name, bytes.fromhex(self.mask_private), other, self._question))
         return Masked(self.name, total)
 
     def confirm(self, survivors: Survivors, identity: bytes) -> Confirmed:
         """Its signature of what it was asked, and of this list of survivors: of one list, and no other after it."""
         self._take("confirm")
         roster, names = self._roster, set(survivors.names)
-        if not names <= roster.by_name.keys() or self.name not in names or len(names) < MINIMUM:
+        if not names <= roster.by_name.keys() - set(self.missing) or self.name not in names or len(names) < MINIMUM:
             raise GramfoldError(f"a sum of {len(names)} clients is not unmasked: it takes {MINIMUM}, this one among them")
         if len(names) < roster.fewest or len(names & set(roster.holders(self.name))) < roster.needed(self.name):
             raise GramfoldError("too few clients are left to unmask the sum")
@@ -126,7 +128,7 @@ class Client(Record, kind="secure/client"):
         if samples < self.least:
             raise GramfoldError(f"the clients that are left have {samples} of at least {self.least} samples")
         self.survivors = survivors
-        return Confirmed(self.name, masks.sign(identity, roster.bound(self.asked, survivors)).hex())
+        return Confirmed(self.name, masks.sign(identity, roster.bound(self._question, survivors)).hex())
 
     def unmask(self, confirmations: Confirmations) -> Revealed:
         """One share for each client that it holds shares of: of the seed where the client survived, else of the mask key. Only
@@ -134,7 +136,7 @@ class Client(Record, kind="secure/client"):
         self._take("unmask")
         assert self.survivors is not None
         roster, names = self._roster, set(self.survivors.names)
-        bound, signed = roster.bound(self.asked, self.survivors), 0
+        bound, signed = roster.bound(self._question, self.survivors), 0
         for name in sorted(confirmations.signatures.keys() & names):
             identity, signature = unhex(roster.by_name[name].identity), unhex(confirmations.signatures[name])
             signed += masks.is_signed(identity, signature, bound)
@@ -160,6 +162,10 @@ class Client(Record, kind="secure/client"):
     def _roster(self) -> Roster:
         assert self.roster is not None
         return self.roster
+
+    @property
+    def _question(self) -> str:
+        return self._roster.question(self.asked, self.missing)
 
     def _channel(self, sender: str, receiver: str) -> tuple[bytes, bytes]:
         """The key for shares from one client to another, and what they are about."""

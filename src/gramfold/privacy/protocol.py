@@ -16,7 +16,7 @@ what a client was asked goes into its masks: they cancel among those who were as
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -125,16 +125,25 @@ class Roster(Record, kind="secure/roster"):
         """How many clients must be in the sum, and sign that they are."""
         return graph.needed(len(self.clients), self.threshold)
 
-    def pair_key(self, name: str, private: bytes, other: str, asked: str) -> bytes:
-        """The key of the mask that two clients have in common, where both were asked the same."""
-        purpose = _canonical(["mask", self.digest.hex(), asked, *sorted((name, other))]).decode()
+    def present(self, name: str, missing: Collection[str]) -> set[str]:
+        """With whom a client shares masks, where some have sent no shares."""
+        return set(self.graph[name]).difference(missing)
+
+    def question(self, asked: str, missing: Collection[str]) -> str:
+        """What clients must agree on before they mask anything: what they are asked, and who sent no shares, which is who has
+        masks with whom."""
+        return hashlib.sha256(_canonical(["question", self.digest.hex(), asked, sorted(missing)])).hexdigest()
+
+    def pair_key(self, name: str, private: bytes, other: str, question: str) -> bytes:
+        """The key of the mask that two clients have in common, where both know the same question."""
+        purpose = _canonical(["mask", question, *sorted((name, other))]).decode()
         return masks.agree(private, unhex(self.by_name[other].mask), purpose)
 
-    def bound(self, asked: str, survivors: "Survivors") -> bytes:
-        """What clients sign before they reveal anything: who takes part, with which keys, session and threshold; what they were
-        asked; and who is in the sum."""
+    def bound(self, question: str, survivors: "Survivors") -> bytes:
+        """What clients sign before they reveal anything: who takes part, with which keys, session and threshold; the question;
+        and who is in the sum."""
         names = sorted(set(survivors.names))
-        return hashlib.sha256(_canonical(["gramfold confirmed 2", self.digest.hex(), asked, names])).digest()
+        return hashlib.sha256(_canonical(["gramfold confirmed 2", self.digest.hex(), question, names])).digest()
 
     def check(self, trusted: Mapping[str, str] | None) -> None:
         """Raise unless it is one that a client may go by. `trusted`: the identities that are known, by name; None: whoever the
@@ -164,9 +173,10 @@ class Shares(Record, kind="secure/shares"):
 
 @dataclass(frozen=True)
 class Inbox(Record, kind="secure/inbox"):
-    """The shares that neighbours sent to one client, by their names."""
+    """The shares that neighbours sent to one client, by their names; and all clients who sent none."""
 
     sealed: Mapping[str, str]
+    missing: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

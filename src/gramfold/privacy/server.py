@@ -63,9 +63,12 @@ class Server:
         """For each client that sent its shares, those of its neighbours."""
         roster, sealed = self.known, self._sealed
         self._require(len(sealed), self.policy.minimum, "sent their shares")
+        missing = sorted(roster.by_name.keys() - sealed.keys())
+        self.question = roster.question(self.asked, missing)
         inboxes = {
-            name: Inbox({other: sealed[other][name] for other in roster.graph[name] if other in sealed}) for name in sealed
-        }  # fmt: skip
+            name: Inbox({other: sealed[other][name] for other in sorted(roster.present(name, missing))}, missing)
+            for name in sealed
+        }
         for name, inbox in inboxes.items():
             self._require(len(inbox.sealed) + 1, roster.needed(name), "sent their shares")
         self.shared = set(sealed)
@@ -98,7 +101,7 @@ class Server:
     def confirm(self, confirmed: Confirmed) -> None:
         """The signature of one client: that of another list, or of something else that it was asked, would help nobody."""
         name = confirmed.name
-        bound = self.known.bound(self.asked, Survivors(sorted(self.sent)))
+        bound = self.known.bound(self.question, Survivors(sorted(self.sent)))
         if name not in self.sent or not masks.is_signed(
             unhex(self.known.by_name[name].identity), unhex(confirmed.signature), bound
         ):
@@ -136,7 +139,7 @@ class Server:
             raise GramfoldError(f"the shares of {name!r} do not fit together: somebody gave a wrong one; run again")
         for other in self.sent.intersection(self.known.graph[name]):
             change = ring.subtract if other < name else ring.add
-            masks.apply(change, total, self.known.pair_key(name, private, other, self.asked))
+            masks.apply(change, total, self.known.pair_key(name, private, other, self.question))
 
     def _secret(self, name: str) -> bytes:
         shares, needed = self._shares.get(name, {}), self.known.needed(name)

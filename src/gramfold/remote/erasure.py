@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from gramfold import wire
-from gramfold.engines.folder import EVENTS, REPORT, RESULT
-from gramfold.engines.saved import RUN, SHARED
 from gramfold.errors import GramfoldError
 from gramfold.remote.ledger import KEPT, LEDGER, Ledger
+from gramfold.results.folder import EVENTS, REPORT, RESULT
+from gramfold.results.saved import RUN, SHARED
 
 FORGOTTEN = "forgotten.jsonl"
 DERIVED = (RUN, SHARED, RESULT, REPORT, EVENTS)

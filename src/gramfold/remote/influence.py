@@ -15,8 +15,8 @@ from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.remote.peers import LOG
 
-MOST_BYTES = 2**27
-"""Of uploads that are kept for this while the others come."""
+MOST_BYTES = 2**26
+"""Of uploads that are kept for this while the others come; with more it is not shown."""
 MOST_WORK = 2e11
 """Multiplications; beyond that it is not shown."""
 MOST_SHOWN = 5
@@ -47,6 +47,8 @@ class Influence:
         """The largest share of all samples that one may have."""
         self.described: dict[str, int] = {}
         """How many samples each site said that it has, where sites were asked."""
+        self.before: dict[str, int] = {}
+        """How many samples each site had in the sum before this run."""
         self.moved: dict[str, float] = {}
         """How far the scores move without each site: 0 not at all, 1 as far as from nothing to all."""
         self._uploads: dict[str, Moments] = {}
@@ -59,10 +61,13 @@ class Influence:
         return odd
 
     def check(self, site: str, samples: int) -> None:
-        """Raise where a site brings more samples than it has described."""
+        """Raise where a site brings more samples than it has described, or more of a sum that is there than it may."""
         described = self.described.get(site, samples)
         if samples > described:
             raise GramfoldError(f"it described its data as {described} training samples, and its upload claims {samples}")
+        reason = oversized({**self.before, site: samples}, self.most).get(site)
+        if reason is not None and self.before.keys() - {site}:
+            raise GramfoldError(reason)
 
     def check_sum(self, samples: Mapping[str, int]) -> None:
         """Raise where a site is too much of a sum, which it cannot be taken out of."""

@@ -74,7 +74,7 @@ class Policy:
             parse(text)
         numbers = [name for name in ("sites", "samples", "class-samples", "times", "words") if name in given]
         least: dict[str, Any] = {name.replace("-", "_"): _whole(name, given[name]) for name in numbers}
-        shares = {name.replace("-", "_"): _share(name, given[name]) for name in SHARES if name in given}
+        shares: dict[str, Any] = {name.replace("-", "_"): _share(name, given[name]) for name in SHARES if name in given}
         eps = given.get("eps")
         if eps is not None and (isinstance(eps, bool) or not isinstance(eps, int | float) or not eps > 0):
             raise GramfoldError(f"{PREFIX}eps in this site's configuration must be a number above 0, got {eps!r}")

@@ -9,13 +9,13 @@ from typing import Any
 from gramfold import wire
 from gramfold.engines.driver import Driver
 from gramfold.engines.events import Event
-from gramfold.engines.folder import EVENTS, page, read_page, write_page
-from gramfold.engines.result import Result
-from gramfold.engines.saved import make_folder
 from gramfold.errors import GramfoldError
 from gramfold.remote.messages import Exchange, one_line
 from gramfold.remote.settings import Settings
 from gramfold.remote.transport import Remote
+from gramfold.results.folder import EVENTS, page, read_page, write_page
+from gramfold.results.result import Result
+from gramfold.results.saved import make_folder
 
 LOG = logging.getLogger("gramfold.remote")
 ERROR = "error.txt"
@@ -39,10 +39,8 @@ def _run(exchange: Exchange, settings: Settings, out: Path) -> Result:
     wire.write_atomically(out / ERROR, f"{UNFINISHED}\n".encode(), public=True)
     (out / EVENTS).unlink(missing_ok=True)
     transport = Remote(exchange, settings, event_writer(out / EVENTS))
-    driver = Driver(transport.method, transport, keep_total=None if settings.privacy.dp is None else False)
-    while not driver.finished:
-        driver.step()
-    result = driver.result(settings.method)
+    driver = Driver(transport.method, transport, settings.options)
+    result = driver.run(settings.method)
     task = transport.task
     result.save(out)
     write_page(out, page(

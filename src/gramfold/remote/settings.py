@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gramfold.engines.options import RunOptions
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.methods import Method, Tunable, make_method
@@ -39,6 +40,10 @@ class Settings:
     privacy: Privacy = field(default_factory=Privacy)
     max_share: float = 1.0
     """The largest share of all samples that one site may have: see `influence`."""
+
+    @property
+    def options(self) -> RunOptions:
+        return RunOptions(self.privacy)
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> "Settings":

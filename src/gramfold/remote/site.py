@@ -31,9 +31,9 @@ from gramfold.evaluation import Evaluation, Scored, score_head
 from gramfold.federation import Client, Samples, Task, load_npz
 from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
 from gramfold.heads import Head
+from gramfold.imports import import_from
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.methods.finishing import finished, shared_head
-from gramfold.modules import import_from
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.origin import Origin

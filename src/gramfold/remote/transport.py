@@ -18,12 +18,10 @@ from typing import Any
 
 from gramfold import uploads
 from gramfold.engines.events import Progress
-from gramfold.engines.saved import make_folder
-from gramfold.engines.secured import check_private
 from gramfold.engines.transport import Contribution, Final, Finished, Round, Transport
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
-from gramfold.methods import Method, spec_of
+from gramfold.methods import spec_of
 from gramfold.remote import reports, secure
 from gramfold.remote.agreement import odd_ones_out
 from gramfold.remote.erasure import forgotten
@@ -46,6 +44,7 @@ from gramfold.remote.release import check_first, check_release
 from gramfold.remote.settings import Settings
 from gramfold.remote.table_agreement import remarks
 from gramfold.remote.tasks import agreed_task, session_of, task_from_json, task_to_json
+from gramfold.results.saved import make_folder
 from gramfold.version import __version__
 from gramfold.wire import Packet
 
@@ -75,11 +74,8 @@ class Remote(Transport):
         self._run = self._task_text = self._session = ""
         self._find_nodes()
         self.task = self._agree()
-        noisy, masked = settings.privacy.dp is not None, settings.privacy.secure is not None
-        self.method = settings.method.settled(self.task, once=noisy, bounded=noisy, masked=masked)
+        self.method = settings.options.prepared(settings.method, self.task)
         self._run = "" if self.method.rounds == 1 else secrets.token_hex(8)
-        _check_inputs(self.method, self.task)
-        check_private(self.method, settings.privacy, self.task)
         self._task_text, self._session = task_to_json(self.task), session_of(self.method, self.task)
 
     # --- nodes, and the task ---
@@ -159,6 +155,7 @@ class Remote(Transport):
         if kept is not None:
             make_folder(kept)
         self.ledger = Ledger.load(self._ledger_file, self._session, kept) if once else Ledger(kept=kept)
+        self.influence.before = dict(self.ledger.samples)
         if not once:
             self.ledger.sweep()
         away = sorted(self.ledger.counted.keys() - {peer.label for peer in self.peers.by_node.values()})
@@ -173,7 +170,7 @@ class Remote(Transport):
             yield secure.contribution(self, round_, nodes)
             self.seconds["local"] += time.monotonic() - begun
             return
-        saved = time.monotonic()
+        saved, last = time.monotonic(), self.method.is_last(round_.number, round_.broadcast)
 
         def message(peer: Peer) -> Message:
             counted = self.ledger.counted
@@ -188,7 +185,7 @@ class Remote(Transport):
             contribution = self._contribution(peer, header, packets, received)
             del packets
             if contribution is not None:
-                if once:
+                if last:
                     self.influence.keep(peer.site, contribution.upload)
                 yield contribution
                 del contribution
@@ -350,9 +347,3 @@ class Remote(Transport):
             "influence": self.influence.moved,
             "seconds": {peer.site: peer.seconds for peer in self.peers.by_node.values() if peer.site in answered},
         }
-
-
-def _check_inputs(method: Method, task: Task) -> None:
-    kind = "images" if task.shape else "features"
-    if kind not in method.input_kinds:
-        raise GramfoldError(f"the sites have {kind}, which {method.name} does not support")

@@ -33,10 +33,18 @@ def _average(seeds: Sequence[int], entries: Sequence[Mapping[str, Any]]) -> dict
         for seed, entry in zip(seeds, entries, strict=True)
         for client in entry["clients"]
     ]
-    bins = [entry["reliability"] for entry in entries if entry.get("reliability")]
-    reliability = {key: np.sum([part[key] for part in bins], axis=0).tolist() for key in bins[0]} if bins else None
+    sums = {key: _summed([entry[key] for entry in entries if entry.get(key)]) for key in ("reliability", "positive")}
     total = {key: sum(entry[key] for entry in entries) for key in ("uplink_bytes", "downlink_bytes")}  # of all these clients
-    return {**first, **figures, **total, "seconds": seconds, "clients": clients, "reliability": reliability, "history": []}
+    single: dict[str, Any] = {"intervals": {}, "bootstrap": {}, "history": []}  # those are of one seed each
+    return {**first, **figures, **total, **sums, **single, "seconds": seconds, "clients": clients}
+
+
+def _summed(bins: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Bins of several runs together; what is said of them beside is that of the first."""
+    if not bins:
+        return None
+    added = {key: np.sum([part[key] for part in bins], axis=0).tolist() for key in bins[0] if isinstance(bins[0][key], list)}
+    return {**bins[0], **added}
 
 
 def side_by_side(runs: Sequence[Named]) -> tuple[list[dict[str, Any]], Mapping[str, Any] | None] | None:

@@ -14,8 +14,8 @@ ON_THE_PAGE = ("weighted %", "balanced %")
 ROOM = 150
 """Characters of a line where nobody says how many there are."""
 SPARED = (
-    "balanced", "Brier", "down / client", "ECE", "rounds", "95 % CI,", "95 % CI of", "AP", "shared model", "LOO estimate",
-    "up / client", "worst 10 %", "time", "R2", "log loss", "AUC", "accuracy", "95 % CI",
+    "balanced", "Brier", "down / client", "ECE", "rounds", "up / client", "shared model", "LOO estimate", "worst 10 %", "s.e.",
+    "AP", "95 % CI, ", "time", "R2", "95 % CI of log", "p", "accuracy", "AUC", "log loss", "95 % CI of", "diff.", "95 % CI",
 )  # fmt: skip
 """How columns begin that a narrow terminal goes without, the first of them first; the page has them all."""
 

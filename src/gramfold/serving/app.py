@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from gramfold.errors import GramfoldError
-from gramfold.extras import require
 from gramfold.heads import load_head
+from gramfold.imports import require
 from gramfold.serving.page import render
 from gramfold.serving.served import Backbones, Served, read_question
 from gramfold.version import __version__

@@ -5,7 +5,6 @@ whitened space (linear discriminant analysis of n x C scores) the angle to a cla
 takes are the first two moments of the scores, and those are products of what the server has folded.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +14,6 @@ from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.ridge import Penalty
 from gramfold.wire.record import Record
-
-UNLIKELY, BEYOND = 0.02, 4.0
-"""As a probability a score is taken at its word down to so much, or a quarter of a rare class's share; and what it says beyond,
-as a logarithm for every unit."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +45,11 @@ class Discriminant(Record, kind="discriminant"):
         centroids = (with_targets / np.maximum(counts, 1)).T
         mean = with_targets.sum(1) / n
         centroids[counts == 0] = mean  # a class nobody has: no direction, so no evidence for it or against it
+        # centroids around their mean span one direction less than classes that anybody has; any other is as good as the next
+        directions = max(int((counts > 0).sum()) - 1, min(classes - 1, 2), 1)
+        if float(counts @ (centroids - mean).diagonal()) <= 0:
+            # left out, scores lean to other classes than their own, as a mean of the others does: there is no evidence in them
+            return cls(mean, np.zeros((classes, directions)), np.zeros((classes, directions)))
         within = (with_itself - (centroids.T * counts) @ centroids) / n
         around = centroids - mean
         between = (around.T * counts) @ around / n
@@ -63,61 +63,33 @@ class Discriminant(Record, kind="discriminant"):
         values, vectors = scipy.linalg.eigh(_positive(within, floor))
         whiten = vectors / np.sqrt(values)
         _, turned = scipy.linalg.eigh(whiten.T @ between @ whiten)
-        # centroids around their mean span one direction less than classes that anybody has; any other is as good as the next
-        directions = max(int((counts > 0).sum()) - 1, min(classes - 1, 2), 1)
         axes = _settled(whiten @ turned[:, ::-1][:, :directions])
         return cls(mean, axes, around @ axes)
 
     def narrowed(self, precision: str) -> "Discriminant":
         return Discriminant(*(arrays.cast(part, precision) for part in (self.mean, self.axes, self.centroids)))
 
-    def evidence(self, scores: Array, bend: float = 0.0) -> tuple[Array, Array]:
-        """Two n x C arrays: the cosine between a score and each centroid, and the Gaussian log-likelihood of each class (up to a
-        constant per sample). The cosine decides among many classes; with few the length matters too. Two have one axis, on which
-        an angle is only a sign: there the first is what the score says if it is a probability, and the likelihood is made with
-        more care. `bend`: see `bent`."""
+    def place(self, scores: Array) -> "Place":
+        """Where scores (n x C) lie among the classes: what every kind of evidence is made of."""
         mean, axes, centroids = (arrays.float64(arrays.like(part, scores)) for part in (self.mean, self.axes, self.centroids))
         whitened = (scores - mean) @ axes
-        if axes.shape[1] == 1:
-            return _as_probabilities(scores, mean), _on_one_axis(whitened, centroids[:, 0])
-        products = whitened @ centroids.T
-        squares = (centroids**2).sum(1)
-        lengths, sizes = (whitened**2).sum(1) ** 0.5, squares**0.5
-        cosine = products / (lengths + (lengths == 0))[:, None] / (sizes + (sizes == 0))
-        return bent(cosine, bend), products - 0.5 * squares
+        return Place(
+            scores, mean, whitened, centroids, whitened @ centroids.T, (centroids**2).sum(1), (whitened**2).sum(1)[:, None]
+        )
 
 
-def _as_probabilities(scores: Array, mean: Array) -> Array:
-    """What two classes' scores say beyond their mean if they are probabilities, as logarithms. Where features can follow any
-    curve, least squares makes them just that. They cannot be sure of it: see UNLIKELY."""
-    share = (0.5 + 0.5 * (mean[1:] - mean[:1])).clip(UNLIKELY / 10, 1.0 - UNLIKELY / 10)
-    low, high = share.clip(0.0, 4 * UNLIKELY) / 4, 1.0 - (1.0 - share).clip(0.0, 4 * UNLIKELY) / 4
-    likely = 0.5 + 0.5 * (scores[:, 1:] - scores[:, :1])
-    within = likely.clip(low, high)
-    odds = arrays.log(within / (1.0 - within) * (1.0 - share) / share) + BEYOND * (likely - within)
-    return arrays.concatenate([-0.5 * odds, 0.5 * odds], axis=1)
+@dataclass(frozen=True)
+class Place:
+    """Scores (n x C) in the whitened space: their places (n x q), the classes' centroids, products of both (n x C), and the
+    squared lengths of centroids (C, or n x C where each sample is left out of them) and of places (n x 1)."""
 
-
-def _on_one_axis(whitened: Array, centroids: Array) -> Array:
-    """The log-likelihood of two classes with logistic distributions: Gaussian in the middle, tails that forgive a surprise.
-
-    The rarer class, whose centroid c is the farther from the mean, scatters more: were the scores calibrated probabilities
-    with a Beta distribution, a class's variance would go with 1 + |c| |c - c'|.
-    """
-    distances = abs(centroids)
-    variances = (1.0 + distances * distances.sum()) / (1.0 + 2.0 * distances.prod())  # one, in the mean over all samples
-    scales = (3.0 * variances) ** 0.5 / math.pi
-    deviations = whitened - centroids
-    # beyond its centroid a class has the wider class's tail: with a thinner one, it would lose to that class far out
-    beyond = deviations * centroids > 0
-    widths = scales + (scales.max() - scales) * beyond
-    return -2.0 * arrays.log_cosh(deviations / widths / 2.0) - arrays.log(scales)
-
-
-def bent(cosine: Array, bend: float) -> Array:
-    """A cosine whose slope falls by the part `2 bend` from zero to one: among many classes a step away from a right angle says
-    more than one towards the centroid."""
-    return cosine * (1.0 - bend * abs(cosine)) if bend else cosine
+    scores: Array
+    mean: Array
+    whitened: Array
+    centroids: Array
+    products: Array
+    squares: Array
+    lengths: Array
 
 
 def _positive(matrix: np.ndarray, floor: float) -> np.ndarray:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gramfold.solve.discriminant import Discriminant, bent
+from gramfold.solve.discriminant import Discriminant, Place
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class LeftOutDiscriminant:
         moves[samples, codes] = 0.0
         return cls(shared, codes, without, r, moves, lost)
 
-    def evidence(self, scores: np.ndarray, bend: float = 0.0) -> np.ndarray:
-        """Cosines and log-likelihoods (2 x n x C) of the same samples; `scores` may be others of theirs, also left out."""
+    def place(self, scores: np.ndarray) -> Place:
+        """Where the same samples lie; `scores` may be others of theirs, also left out."""
         place, r = (scores - self.shared.mean) @ self.shared.axes, self.residual
         products = self._along(place) - self.moves * _dot(place, r)
         squares = (self.shared.centroids**2).sum(1) - self.moves * (2.0 * self._along(r) - self.moves * _dot(r, r))
@@ -76,9 +76,7 @@ class LeftOutDiscriminant:
             products += _dot(place, left) * along
             squares += self._along(left) * along
             lengths = lengths + _dot(place, left) * _dot(place, right)
-        sizes = np.sqrt(np.maximum(lengths * squares, 0.0))
-        cosines = np.clip(products / (sizes + (sizes == 0)), -1.0, 1.0)
-        return np.stack([bent(cosines, bend), products - 0.5 * squares])
+        return Place(scores, self.shared.mean, place, self.shared.centroids, products, squares, lengths)
 
     def _along(self, vectors: np.ndarray) -> np.ndarray:
         """Products (n x C) with all centroids, where the sample's own class's is the one without it."""

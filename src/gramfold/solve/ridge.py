@@ -102,11 +102,12 @@ def factorise(gram: Array, penalty: Penalty = 0.0) -> Factor:
     Cholesky; where that fails or the result would be noise, an eigendecomposition whose eigenvalues are raised to a floor,
     with a warning that says so. Where every feature has a penalty of its own, neither depends on the units of the features.
     """
-    units, shift = 1.0, penalty
+    units: Array | float = 1.0
+    shift: Array | float = penalty
     if not isinstance(penalty, int | float):
         shift = penalty[:, 0]
-        units = gram.diagonal() + shift
-        units = (units + (units < SMALLEST**2)) ** 0.5
+        diagonal = gram.diagonal() + shift
+        units = (diagonal + (diagonal < SMALLEST**2)) ** 0.5
     lower = arrays.cholesky(gram, shift)
     condition = np.inf
     if lower is not None:
@@ -117,9 +118,10 @@ def factorise(gram: Array, penalty: Penalty = 0.0) -> Factor:
         values, vectors = arrays.eigh(gram)
         values = values + penalty
     else:
-        gram = gram / units / units[:, None]
-        arrays.add_to_diagonal(gram, shift / units**2)
-        values, vectors = arrays.eigh(gram)
+        lengths: Array = units
+        scaled = gram / lengths / lengths[:, None]
+        arrays.add_to_diagonal(scaled, shift / lengths**2)
+        values, vectors = arrays.eigh(scaled)
         penalty = float(penalty.max())
     largest = float(abs(values).max()) if len(values) else 1.0
     floor = max(largest / MAX_CONDITION, np.finfo(np.float64).tiny)

@@ -30,6 +30,8 @@ class Columns:
     only: tuple[str, ...] = ()
     regression: bool = False
     """Labels are continuous values, not classes."""
+    several: bool = False
+    """This is one of several tables: of `only` it may lack what another has."""
     labelled: bool = True
     """False: labels, clients and splits are not looked at, as for samples whose class is to be predicted."""
 

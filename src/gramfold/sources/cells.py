@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 Table = Mapping[str, np.ndarray]
+TRUTH = {"true": 1.0, "false": 0.0}
+"""As spreadsheets write what frames have as truth values, which are numbers."""
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
 
 
@@ -53,7 +55,10 @@ def as_numbers(values: np.ndarray) -> np.ndarray | None:
     """A column as float64, NaN where a value is missing; None where a value is no number."""
     if values.dtype.kind in "fiub":
         return np.asarray(values, dtype=np.float64)
-    numbers = np.empty(len(values))
+    try:
+        return values.astype(np.float64)
+    except (OverflowError, TypeError, ValueError):  # it has gaps, dates or words
+        numbers = np.empty(len(values))
     for row, value in enumerate(values.tolist()):
         number = number_of(value)
         if number is None:
@@ -69,14 +74,15 @@ def as_words(values: np.ndarray) -> list[str | None]:
 
 def number_of(value: Any) -> float | None:
     """A cell as a number, NaN where it is missing; None where it is none."""
-    if is_missing(value):
-        return math.nan
     try:
         return float(value)
     except OverflowError:
         return math.inf
     except (TypeError, ValueError):
-        return _days(value)
+        if is_missing(value):
+            return math.nan
+    truth = TRUTH.get(value.strip().lower()) if isinstance(value, str) else None
+    return _days(value) if truth is None else truth
 
 
 def _days(value: Any) -> float | None:

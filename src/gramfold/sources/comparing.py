@@ -29,6 +29,8 @@ class Comparison:
     def read(cls, text: str) -> "Comparison | None":
         """What a text such as "num > 0" or "outcome = ill" says; None for the name of a column."""
         found = WRITTEN.fullmatch(text)
+        if found is not None and found[3][0] in "<>=!":
+            raise GramfoldError(f"cannot read the comparison {text!r}; write it as in 'num > 0' or 'outcome = ill'")
         return None if found is None else cls(*found.groups())
 
     def __call__(self, values: np.ndarray, whose: str) -> np.ndarray:

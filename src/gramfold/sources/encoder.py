@@ -120,7 +120,7 @@ class TableEncoder:
     def places(self) -> dict[str, list[int]]:
         """Where the numbers of every column that it takes are."""
         found, first = {}, 0
-        for name, part in self._parts.items():
+        for name, part in self.parts.items():
             found[name] = list(range(first, first + len(part.titles)))
             first += len(part.titles)
         return found

@@ -1,6 +1,6 @@
 """Data by a path on the command line, or whatever object a program has."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from gramfold.sources.reading import TABLES, columns_of, is_frame, read_table
 from gramfold.sources.sites import files_of, is_pattern, is_table_file, joined, require_no_images, tables_in
 from gramfold.sources.table import table_source
 from gramfold.wire.npz import read_arrays
+
+SPREADSHEETS = (".xlsx", ".xls", ".ods")
 
 
 def is_raw(path: str) -> bool:
@@ -31,6 +33,8 @@ def open_source(path: str, columns: Columns | None = None, kind: str | None = No
         return table_source(read_table(place), columns, place.name, place.parent, kind)
     if place.suffix.lower() == ".npz":
         return _images_of(place, columns.regression)
+    if place.suffix.lower() in SPREADSHEETS:
+        raise GramfoldError(f"{path} is a spreadsheet; save it as CSV (UTF-8)")
     raise GramfoldError(f"{path} is no folder of images or tables, and no .csv, .parquet or .npz file")
 
 
@@ -47,10 +51,9 @@ def _open_folder(place: Path, columns: Columns, kind: str | None) -> Source:
 def _open_tables(paths: Sequence[str | Path], columns: Columns, kind: str | None) -> Source:
     """Files, each a client."""
     files = files_of(paths)
-    sources = {name: open_source(str(path), columns, kind) for name, path in files.items()}
     only = Path(paths[0])
-    name = (only.name or str(only)) if len(paths) == 1 else _in_short([path.name for path in files.values()])
-    return joined(sources, columns, name)
+    name = (only.name or only.resolve().name) if len(paths) == 1 else _in_short([path.name for path in files.values()])
+    return joined(files, lambda client, asked: open_source(str(files[client]), asked, kind), columns, name)
 
 
 def _in_short(names: Sequence[str]) -> str:
@@ -66,13 +69,14 @@ def source_of(data: Any, columns: Columns | None = None, kind: str | None = None
     if isinstance(data, str | Path):
         return open_source(str(data), columns, kind)
     if isinstance(data, Mapping) and data and all(is_table(table) for table in data.values()):
-        return joined(
-            {str(name): client_source(str(name), table, columns, kind) for name, table in data.items()}, columns, "clients"
-        )
+        tables = {str(name): table for name, table in data.items()}
+        return joined(tables, lambda client, asked: client_source(client, tables[client], asked, kind), columns, "clients")
     if is_frame(data) or hasattr(data, "items"):
         source = table_source(columns_of(data), columns, type(data).__name__, None, kind)
         features = getattr(data, "features", None)
         return source if features is None else _with_class_names(source, features, columns)
+    if not isinstance(data, Iterable):
+        raise GramfoldError(f"cannot read samples of a {type(data).__name__}; give a path, a frame, or a mapping of columns")
     items = list(data)
     if items and all(is_table_file(item) for item in items):
         return _open_tables(items, columns, kind)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.extras import require
+from gramfold.imports import require
 from gramfold.sources.cells import Table, is_missing
 
 PARQUET = (".parquet", ".pq")
@@ -107,6 +107,8 @@ def _say_index(i: int, whose: str) -> None:
 
 def _with_points(values: list[str], name: str, path: Path) -> list[str]:
     """Numbers with a decimal comma, in quotes where commas part values, with a point instead."""
+    if not any("," in value for value in values):
+        return values
     commas = [place for place, value in enumerate(values) if DECIMAL_COMMA.fullmatch(value) or THOUSANDS.fullmatch(value.strip())]
     if not commas:
         return values
@@ -129,6 +131,12 @@ def _thousands(value: str) -> bool:
 def is_frame(data: Any) -> bool:
     """Whether it is a frame of pandas, polars or pyarrow, or a data set of Hugging Face."""
     return hasattr(data, "column_names") or (hasattr(data, "columns") and hasattr(data, "shape"))
+
+
+def is_complete(frame: Any) -> bool:
+    """Whether a frame's columns hold numbers and nothing else."""
+    columns = [np.asarray(frame[name]) for name in getattr(frame, "column_names", frame.columns)]
+    return all(part.dtype.kind in "iub" or (part.dtype.kind == "f" and bool(np.isfinite(part).all())) for part in columns)
 
 
 def columns_of(frame: Any, whose: str = "") -> Table:

@@ -3,7 +3,8 @@
 import glob
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,10 @@ def files_of(given: Sequence[str | Path]) -> dict[str, Path]:
     return dict(zip(names, found, strict=True))
 
 
-def joined(sources: Mapping[str, Source], columns: Columns, name: str) -> Source:
-    """One source of several, each a client, unless a column that was asked for says whose each row is."""
+def joined(names: Iterable[str], opened: Callable[[str, Columns], Source], columns: Columns, name: str) -> Source:
+    """One source of several, each a client, unless a column that was asked for says whose each row is. `opened` is a client's
+    source by its name, and by what its columns are."""
+    sources = {client: opened(client, replace(columns, several=True)) for client in names}
     parts = list(sources.values())
     _require_alike(sources)
     sizes = [part.n for part in parts]
@@ -86,15 +89,18 @@ def joined(sources: Mapping[str, Source], columns: Columns, name: str) -> Source
     if parts[0].kind == COLUMNS:
         _say_nearly_same(sources)
         titles = dict.fromkeys(title for part in parts for title in part.items)
-        items = {title: _column([part.items.get(title) for part in parts], sizes) for title in titles}
+        nowhere = next((title for title in columns.only if title not in titles), None)
+        if nowhere is not None:
+            raise GramfoldError(f"no table of {name} has a column {nowhere!r}; correct --columns (in Python columns=)")
+        items = {title: stacked([part.items.get(title) for part in parts], sizes) for title in titles}
     labels = None if parts[0].labels is None else np.concatenate([part.labels for part in parts if part.labels is not None])
     train = None if parts[0].train is None else np.concatenate([part.train for part in parts if part.train is not None])
     starts = dict(zip((part.name for part in parts), np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
     return Source(name, parts[0].kind, items, labels, client, train, columns.regression, columns.only, starts)
 
 
-def _column(values: Sequence[np.ndarray | None], sizes: Sequence[int]) -> np.ndarray:
-    """A column of all clients: missing throughout at those that lack it."""
+def stacked(values: Sequence[np.ndarray | None], sizes: Sequence[int]) -> np.ndarray:
+    """A column of several tables, so many rows of each: missing throughout in those that lack it."""
     known = [part for part in values if part is not None]
     if len(known) == len(values) and all(part.dtype.kind in "fiub" for part in known):
         return np.concatenate(known)

@@ -46,12 +46,15 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
     train = None if found["split"] is None else split_of(table[found["split"]].tolist(), name)
     if kind == COLUMNS:
         given = columns.only or [column for column in table if column not in found.values()]
-        for column in given:
+        for column in () if columns.several else given:
             require_column(table, column, name)
+        given = [column for column in given if column in table]
         if found["label"] in given:
             raise GramfoldError(
                 f"{name}: column {found['label']!r} holds the labels; a model that is given them has nothing to learn"
             )
+        if not given and columns.only:
+            raise GramfoldError(f"{name} has none of the columns to use; it has: {_listed(table)}")
         if not given:
             raise GramfoldError(f"{name} has no columns but those that say what a sample is; it has: {_listed(table)}")
         chosen = {column: table[column] for column in given}

@@ -126,7 +126,8 @@ def test_a_site_cannot_have_anything_subtracted_but_what_it_sent(method, sites, 
 
 
 SCORED = {"n": 10, "right": 5, "squared_error": 0.0, "calibration": None, "surprise": None, "variation": 0.0, "auc": None,
-          "balanced_accuracy": None}  # fmt: skip
+          "balanced_accuracy": None, "average_precision": None, "quadratic": None, "positives": None, "reliability": None,
+          "intervals": {}}  # fmt: skip
 BINS = {name: [0.0] * 15 for name in ("count", "confidence", "right")}
 
 

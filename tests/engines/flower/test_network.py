@@ -25,6 +25,7 @@ from gramfold.deploy.processes import members
 from gramfold.engines.flower.engine import on_flower
 from gramfold.engines.flower.network import Network, Site
 from gramfold.errors import GramfoldError
+from gramfold.privacy import Privacy
 from gramfold.remote.site import head_file
 from gramfold.remote.tasks import task_to_json
 from stranger import ClassMeans
@@ -51,7 +52,7 @@ def three(blobs):
 
 @pytest.fixture(scope="module")
 def runs(three):
-    with pytest.MonkeyPatch.context() as patch, on_flower(three) as runs:
+    with pytest.MonkeyPatch.context() as patch, on_flower(three, Privacy()) as runs:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(stranger.__file__).parent), os.environ.get("PYTHONPATH", "")]))
         yield runs
     assert not runs.folder.exists()

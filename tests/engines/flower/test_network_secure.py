@@ -16,10 +16,10 @@ from gramfold.deploy.template import write_app
 from gramfold.engines.events import Event
 from gramfold.engines.flower.engine import sites_of
 from gramfold.engines.flower.network import Network
-from gramfold.engines.folder import EVENTS
 from gramfold.remote.secure_site import UNDER_WAY
 from gramfold.remote.site import head_file
 from gramfold.remote.tasks import task_to_json
+from gramfold.results.folder import EVENTS
 from strategies import relative
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

@@ -16,9 +16,9 @@ from gramfold.features import parse
 
 EXACT = [
     gf.Local(), gf.AFL(), gf.LocalClasses(), gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(), gf.APFL(lam=0.3, gamma=2.0),
-    gf.PACE(), gf.PACE(regime="moments"), gf.PACE(regime="sketch"), gf.PACE(features="bias+linear", precision="float16"),
+    gf.PACE(), gf.PACE(regime="sketch"), gf.PACE(features="bias+linear", precision="float16"),
     gf.PACE(features="bias+linear+fourier:300", regime="sketch", precision="int8"), gf.DeepAFL(depth=2),
-    gf.DeepAFL(depth=1, regime="moments"), ]  # fmt: skip
+    gf.DeepAFL(depth=1, regime="sketch"), ]  # fmt: skip
 SMALL = "conv:4:3:6+relu+max:2"
 NETWORKS = [
     gf.FedACnnL(network=SMALL),
@@ -168,7 +168,7 @@ def test_a_feature_map_travels_as_its_description(sites, federation):
         ({"minimum-sites": 0}, "minimum-sites"),
         ({"deadline-seconds": -1.0}, "deadline-seconds"),
         ({"task": "{}"}, "cannot read the task"),
-        ({"method": "heart-pfl", "parameters": '{"lr": 0.1}'}, "does not support"),
+        ({"method": "heart-pfl", "parameters": '{"lr": 0.1}'}, "heart-pfl takes images"),
         ({"minimum-sites": 8, "deadline-seconds": 0.1}, "only 7 of at least 8 sites connected"),
     ],
 )

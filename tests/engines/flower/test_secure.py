@@ -81,7 +81,9 @@ def test_heads_are_those_of_the_plain_run(name, sites, federation):
     assert not (sites.folder / "out" / "fold.safetensors").exists()
 
 
-@pytest.mark.parametrize(("step", "counted"), [("keys", False), ("share", False), ("mask", False), ("unmask", True)])
+@pytest.mark.parametrize(
+    ("step", "counted"), [("keys", False), ("share", False), ("mask", False), ("confirm", True), ("unmask", True)]
+)
 def test_a_site_that_dies_leaves_an_exact_sum(step, counted, sites, federation):
     nodes = {name: sites.node(name) for name in sites.names}
     gone = sites.names[2]
@@ -281,7 +283,7 @@ def test_noise_over_a_network_is_shared_under_the_sum(sites):
     [
         ({"dp-eps": 1.0}, gf.AFL(), "noise goes with a secure sum"),
         ({"secure": True, "secure-threshold": 0.4}, gf.AFL(), "above a half"),
-        ({"secure": True}, gf.PACE(regime="moments"), "from its own upload"),
+        ({"secure": True}, gf.FedHiP(at="server"), "from its own upload"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_sent(config, method, why, sites):

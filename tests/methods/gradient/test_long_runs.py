@@ -85,7 +85,7 @@ def test_a_checkpoint_does_not_go_on_with_other_samples(split, federation, tmp_p
         gf.run(quick(gf.FedAvg), replace(federation, clients=clients), checkpoint=tmp_path)
 
 
-@pytest.mark.parametrize("method", [gf.AFL(), gf.PACE(features="linear", regime="moments"), gf.FedHiP()])
+@pytest.mark.parametrize("method", [gf.AFL(), gf.PACE(features="linear"), gf.FedHiP()])
 def test_analytic_methods_survive_a_checkpoint_folder(method, federation, tmp_path):
     plain = gf.run(method, federation)
     for _ in range(2):

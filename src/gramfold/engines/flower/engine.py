@@ -14,11 +14,7 @@ from gramfold import wire
 from gramfold.deploy.template import write_app
 from gramfold.deploy.toml import Value
 from gramfold.engines.events import Event, Progress
-from gramfold.engines.figures import ClientResult
 from gramfold.engines.flower.network import Network, Site
-from gramfold.engines.folder import EVENTS
-from gramfold.engines.inprocess import OPEN
-from gramfold.engines.result import Result
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import score_head
 from gramfold.federation import Client, Federation
@@ -30,6 +26,9 @@ from gramfold.remote.run import ERROR
 from gramfold.remote.settings import Settings
 from gramfold.remote.site import head_file
 from gramfold.remote.tasks import task_to_json
+from gramfold.results.figures import ClientResult
+from gramfold.results.folder import EVENTS
+from gramfold.results.result import Result
 
 MAX_SITES = 16
 """A site is two processes, and a third while it works; more sites need more machines."""
@@ -41,7 +40,7 @@ OWN: Mapping[str, Value] = {"methods": "*", "release-threshold": 0.5, "release-f
 class FlowerRuns:
     """Runs methods one after another on a network that starts with the first of them."""
 
-    def __init__(self, federation: Federation, folder: Path, ending: ExitStack, privacy: Privacy = OPEN) -> None:
+    def __init__(self, federation: Federation, folder: Path, ending: ExitStack, privacy: Privacy) -> None:
         self.federation, self.folder, self.privacy = federation, folder, privacy
         self._ending, self._numbers, self._starting = ending, itertools.count(1), threading.Lock()
         self._network: Network | None = None
@@ -119,7 +118,7 @@ class _EventReader:
 
 
 @contextmanager
-def on_flower(federation: Federation, privacy: Privacy = OPEN) -> Iterator[FlowerRuns]:
+def on_flower(federation: Federation, privacy: Privacy) -> Iterator[FlowerRuns]:
     """A network with a site for each client, for the duration of the block. Its files are kept only if something fails."""
     check_sites(federation)
     folder = Path(tempfile.mkdtemp(prefix="gramfold-flower-"))

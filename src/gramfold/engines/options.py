@@ -1,0 +1,56 @@
+"""How a run goes, whichever engine carries it out, and the method as it then runs."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gramfold.errors import GramfoldError
+from gramfold.federation import Task
+from gramfold.methods import Method, Tunable
+from gramfold.privacy import Privacy
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """`device`, `checkpoint`, `evaluate_every`, `keep_total`: as in `gramfold.run`."""
+
+    privacy: Privacy = field(default_factory=Privacy)
+    device: str = "cpu"
+    checkpoint: Path | None = None
+    evaluate_every: int = 0
+    keep_total: bool | None = None
+
+    @property
+    def holds_total(self) -> bool | None:
+        """Whether the result holds the sum; None: where it is small. A noisy one is nobody's to change."""
+        return self.keep_total if self.privacy.dp is None else False
+
+    def prepared(self, method: Method, task: Task) -> Method:
+        """The method as it runs: it works on the task, what follows from that is decided, and it gets what it needs."""
+        method.check_kind(task)
+        noisy, masked = self.privacy.dp is not None, self.privacy.secure is not None
+        method = method.settled(task, once=self.keep_total is True or noisy, bounded=noisy, masked=masked)
+        self.check(method, task)
+        return method
+
+    def check(self, method: Method, task: Task) -> None:
+        """Raise, in words, where privacy leaves a method less than it needs."""
+        if not self.privacy:
+            return
+        if self.device != "cpu":
+            raise GramfoldError("secure sums and noise are computed on the CPU; omit device")
+        if method.keeps_uploads:
+            raise GramfoldError(
+                f"{method.name} answers each client from its own upload, which nobody is to see; {method.remedy('sums')}"
+            )
+        if self.privacy.dp is not None and (method.rounds > 1 or task.labels is None):
+            what = f"{method.name} has {method.rounds} rounds" if method.rounds > 1 else "continuous targets have no bound"
+            remedy = f"; {method.remedy('once')}" if method.rounds > 1 else ""
+            raise GramfoldError(f"differential privacy is for classes and methods of one round of moments: {what}{remedy}")
+        if self.privacy.dp is not None and method.parameters().get("precision") not in (None, "float64"):
+            raise GramfoldError("noise is calibrated for moments as they are, not for rounded ones; use precision='float64'")
+        unset = method.undecided if isinstance(method, Tunable) else ()
+        if unset:
+            raise GramfoldError(
+                f"{method.name} would tune {unset[0]} by trial runs on what nobody is to see; set it, for example "
+                f"--set {method.name}.{unset[0]}=..."
+            )

@@ -1,0 +1,28 @@
+"""Learning the features, exactly: rounds before a method's own, in which the metric of its Fourier features is found.
+
+    both     where columns lie and how far they spread            by counting (`columns`), where inputs may be those of a table
+    client   moments of [1, x]                                    and so a linear head, and how inputs vary together
+    server   inputs made comparable: rows of one length, or standardised columns
+    then, `passes` times
+    client   moments of the pilot [1, x, cos((x T) Omega + b)]    at several spreads of the frequencies
+    server   W; the spread that predicts best
+    client   sum_i J_i J_i', J_i the gradient of W'features at x_i, not much longer than usual
+    server   T = (sum of sums)^(1/2)
+
+Where both may make inputs comparable, the first moments are also those of a pilot of rows of one length; columns make their first
+pilot next, and go on unless generalised cross-validation prefers the rows'. A linear head would be a poor judge: in a table what
+matters may do so along a curve, or only together with something else.
+
+All that is sent are sums over samples, so T does not depend on how they are cut among clients. T has seen labels. So that clients
+can judge honestly what comes of it, a third of all samples is kept out of it, drawn by lots that depend on the sample alone.
+"""
+
+from gramfold.methods.learning.client import gradients, local, own_part, seen, unseen
+from gramfold.methods.learning.own_parts import Common
+from gramfold.methods.learning.plan import Learning, Plan, begin, caution, comparable_as, described
+from gramfold.methods.learning.server import in_common, step
+
+__all__ = [
+    "Common", "Learning", "Plan", "begin", "caution", "comparable_as", "described", "gradients", "in_common", "local", "own_part",
+    "seen", "step", "unseen",
+]  # fmt: skip

@@ -1,0 +1,201 @@
+"""The server's part of learning features: what it makes of each round's sum, and asks clients for next (see `learning`)."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gramfold import features
+from gramfold.errors import GramfoldError
+from gramfold.features import (
+    Bias,
+    Block,
+    Chain,
+    Concat,
+    DrawnMap,
+    FeatureMap,
+    Fourier,
+    Linear,
+    Map,
+    Metric,
+    MetricMap,
+    Normalize,
+    Pairs,
+    Standardize,
+)
+from gramfold.methods.learning.client import combinations, gradients
+from gramfold.methods.learning.columns import Columns
+from gramfold.methods.learning.own_parts import Common
+from gramfold.methods.learning.plan import Learning, Rows, caution
+from gramfold.methods.pooled import PooledRidge
+from gramfold.moments import Moments
+from gramfold.numerics import arrays, seeds
+from gramfold.numerics.arrays import Array
+from gramfold.solve import metric as metrics
+from gramfold.solve.gcv import mean_squared_row
+from gramfold.solve.ridge import ridge
+from gramfold.solve.units import Units
+
+SPREADS = {"rows": (0.1,), "columns": (0.1, 0.4, 1.6)}
+"""The variances of the pilots' angles that are tried."""
+TRIAL = 0.25
+"""That of rows of one length without a metric."""
+CLEARLY = 0.7
+"""Of columns that somebody has standardised, rows of one length must be off by less than this part of what columns are. Rows
+cannot be wild, which squared errors reward more than the heads do that come of them."""
+BETTER = 0.95
+"""The same before any column is counted, of linear heads: features of a backbone are level, and counting costs bytes."""
+MANY = 5000
+"""Samples from which on rows of one length are better in a linear head's metric than without any."""
+SHRINKAGE = 1.0
+"""The penalty of the head whose metric is taken, for rows of one length, in units of the features' mean squared length: far more
+than predicts best. What is left are directions that the labels are sure of, and the metric takes less of the labels' noise."""
+LONGEST = 2.0
+"""The square of a sample's gradient, at most, in units of what it would be on average were inputs normally distributed: no
+sample, and nobody who lies about one, says much more about the metric than others."""
+PAIRED = 1.2
+"""The frequencies of features of two columns, which take half of a table's places: in units of the columns' scales."""
+TYPICAL = 256
+"""Made-up inputs that tell what is usual."""
+
+
+def step(total: Any, learning: Learning) -> "Learning | Map":
+    """What clients are asked next; the learned map, when there is nothing left to ask."""
+    if learning.counting is not None:
+        return _after_counting(learning.counting.after(total), learning)
+    if total.n == 0:
+        raise GramfoldError(
+            "too few samples to learn features from, or all alike; use a map without @learned (PACE: learn=False)"
+        )
+    if learning.weights is not None:
+        metric, left = metrics.root(total.lower_gram, learning.dim, learning.probes), learning.passes - 1
+        columns = learning.pilot.columns
+        following = replace(learning, passes=left, common=in_common(learning))
+        return _pilot(following, metric, columns) if left else _learned(learning, metric, columns)
+    return _after_pilot(total, learning) if isinstance(learning.space.map, MetricMap) else _after_linear(total, learning)
+
+
+def in_common(learning: Learning) -> Common | None:
+    """What clients' own parts are told by, after the gradients of a pilot's head; None where they take none."""
+    if not learning.own_parts or learning.weights is None or learning.pilot.columns is None:
+        return None
+    return Common(learning.pilot, learning.weights)
+
+
+def _after_counting(counted: Columns, learning: Learning) -> Learning:
+    """More counting, or the first moments."""
+    learning = replace(learning, columns=counted)
+    if not counted.measured:
+        return learning
+    if learning.inputs == "both" and not counted.alike:
+        learning = replace(learning, inputs="columns")
+    assert counted.centre is not None
+    assert counted.scale is not None
+    trial = Chain([Normalize(), Fourier(_pilot_size(learning.dim, "columns"), math.sqrt(TRIAL))])
+    rows: list[FeatureMap] = [Normalize(), trial] if learning.inputs == "both" else []
+    map = Concat([Bias(), *rows, Standardize(tuple(counted.centre), tuple(counted.scale))])
+    return replace(learning, space=replace(learning.space, map=features.draw(map, counted.inputs, learning.seed)))
+
+
+def _after_pilot(total: Moments, learning: Learning) -> "Learning | Map":
+    """The gradients of its head, or the map, where this pilot was all there is to learn."""
+    pilot, squares = learning.pilot, float(total.squares.sum())
+    sizes = [block.map.dim for block in pilot.blocks]
+    best, score = metrics.best_block(total.lower_gram, total.cross, squares, total.weight, pilot.plain.dim, sizes)
+    part = CLEARLY if learning.columns is not None and learning.columns.standardised else 1.0
+    if learning.rows is not None and learning.rows.score < part * score:
+        return learning.rows.map
+    learning = replace(learning, spread=pilot.blocks[best].map.description["map"]["scale"] ** 2, rows=None)
+    if not learning.passes:
+        return _learned(learning, metrics.isotropic(learning.probes), pilot.columns)
+    penalty = None if pilot.columns is not None else SHRINKAGE * mean_squared_row(total.lower_gram, total.weight)
+    weights = PooledRidge.of(total, penalty, learning.space.units(), caution(pilot)).weights
+    return replace(learning, weights=weights, longest=_longest(pilot, weights, learning.seed))
+
+
+def _longest(pilot: MetricMap, weights: Array, seed: int) -> np.ndarray:
+    """The longest gradients that count: LONGEST times the mean square of those at normally distributed inputs."""
+    at = arrays.like(seeds.generator(seed, "metric/typical").standard_normal((TYPICAL, pilot.inputs)), weights)
+    each = [gradients(pilot, weights, at, combination) for combination in combinations(at, weights.shape[1])]
+    return np.array([LONGEST * float(arrays.row_squares(rows).mean()) for rows in each])
+
+
+def _after_linear(total: Moments, learning: Learning) -> "Learning | Map":
+    inputs, n, full = learning.space.map.inputs, total.weight, total.gram
+    if learning.inputs == "either":
+        if _columns_are_better(total, inputs):
+            space = replace(learning.space, map=features.draw(Concat([Bias(), Normalize()]), inputs, learning.seed))
+            return replace(learning, inputs="columns", columns=Columns(inputs), space=space)
+        learning = replace(learning, inputs="rows")
+    rows = None
+    if learning.inputs != "columns":
+        gram, cross = full[: inputs + 1, : inputs + 1], total.cross[: inputs + 1]
+        probes = metrics.spread_probes(gram, n, learning.seed)
+        weights = ridge(gram, cross, SHRINKAGE * mean_squared_row(gram, n))[1:]
+        metric = metrics.root(weights @ weights.T, learning.dim, probes)
+        if learning.inputs == "both" and n < MANY:
+            learning, metric = replace(learning, spread=TRIAL), metrics.isotropic(probes)
+        if learning.inputs == "rows" and learning.passes:
+            return _pilot(replace(learning, probes=probes), metric, None)
+        found = _learned(learning, metric, None)  # a linear head's metric will do
+        if learning.inputs == "rows":
+            return found
+        own = total.dim - inputs
+        rows = Rows(found, metrics.score(full[:own, :own], total.cross[:own], float(total.squares.sum()), n))
+    take = arrays.like(np.r_[0, np.arange(total.dim - inputs, total.dim)], full)
+    assert learning.columns is not None
+    measured = arrays.like(learning.columns.centre, full), arrays.like(learning.columns.scale, full)
+    probes = metrics.spread_probes(full[take][:, take], n, learning.seed)
+    # what matters may do so along a curve: a linear head would not know
+    return _pilot(replace(learning, probes=probes, rows=rows, spread=0.0), metrics.isotropic(probes), measured)
+
+
+def _columns_are_better(total: Moments, inputs: int) -> bool:
+    """Whether a linear head of standardised columns, which come last in the moments, beats one of rows of one length."""
+    full, squares = total.gram, float(total.squares.sum())
+    scores = []
+    for first, one_unit in ((1, True), (1 + inputs, False)):
+        take = arrays.like(np.r_[0, first : first + inputs], full)
+        gram, cross = full[take][:, take], total.cross[take]
+        scores.append(metrics.score(gram, cross, squares, total.weight, Units(0, one_unit)))
+    return scores[1] < BETTER * scores[0]
+
+
+def _pilot(learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> Learning:
+    """The next moments to ask for."""
+    way = "rows" if columns is None else "columns"
+    size = _pilot_size(learning.dim, way)
+    blocks = [
+        _block(metric, size, spread, learning.seed, f"pilot/{learning.passes}/{i}") for i, spread in enumerate(SPREADS[way])
+    ]
+    space = replace(learning.space, map=MetricMap.of(_plain(learning), blocks, columns))
+    return replace(learning, space=space, weights=None)
+
+
+def _pilot_size(dim: int, way: str) -> int:
+    """Fourier features of every spread."""
+    return max(dim // 2 // len(SPREADS[way]), 1)
+
+
+def _learned(learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> MetricMap:
+    """What it has led to."""
+    spread = learning.spread or SPREADS["rows" if columns is None else "columns"][0]
+    pairs = learning.dim // 2 if columns is not None and metric[0].shape[1] else 0
+    blocks = [_block(metric, learning.dim - pairs, spread, learning.seed, "features/learned")]
+    if pairs:
+        spec = Pairs(pairs, PAIRED, metrics.importance(*metric))
+        nowhere = arrays.zeros((len(metric[0]), 0), metric[0])
+        drawn = features.draw(spec, len(metric[0]), learning.seed, "features/pairs")
+        blocks.append(Block(drawn, Metric(nowhere, arrays.like(np.ones(1), nowhere))))
+    return MetricMap.of(_plain(learning), blocks, columns)
+
+
+def _plain(learning: Learning) -> DrawnMap:
+    return features.draw(Concat([Bias(), Linear()]), learning.space.map.inputs, learning.seed, "features/plain")
+
+
+def _block(metric: tuple[Array, float], dim: int, spread: float, seed: int, name: str) -> Block:
+    axes, base = metric
+    drawn = features.draw(Fourier(dim, math.sqrt(spread)), len(axes), seed, name)
+    return Block(drawn, Metric(axes, arrays.like(np.array([base]), axes)))

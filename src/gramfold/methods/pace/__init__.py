@@ -1,0 +1,242 @@
+"""PACE, prior-adjusted closed-form estimator: gramfold's own method. One round, calibrated probabilities, nothing to set.
+
+    client     moments of phi(Z)                                            as in AFL
+    server     P by GCV; S + P = T T', W = (S + P)^-1 M; the discriminant of the left-out scores; sends T, W, these
+    client     u_i = y_i - (y_i - W'f_i) / (1 - h_i), h_i = |T^-1 f_i|^2    its own samples' leave-one-out scores
+               e_1, e_2 = terms of evidence of u_i                          cosine and Gaussian; of two classes log-odds, logistic
+               q = log E[(counts + a pi) / (n + a)]                         its class prior, a as likely as its counts make it
+               (s, t) = most likely weights of s e_1 + t e_2 + q            a few Newton steps
+
+    candidates, each with what it says of sample i when i is left out, exactly:
+      stay             z = s e_1(u) + t e_2(u)
+      blend(alpha)     the same, its samples counting alpha times more:      u_i = y_i - r_i / (1 - l_i (1 + 1/alpha))
+      residual(gamma)  z + c R(y - softmax(z + q))                          R: a ridge with a free intercept, left out
+      own(gamma)       c R(y - softmax(q))                                  nothing shared but the map
+    L_c = sum_i log softmax(z_c + q)[y_i]                                   of the samples that may judge
+    w_c = p_c exp(L_c) / sum of these                                       p: stay 1, residuals 4, blends and own 0.1
+    head       softmax(sum_c w_c z_c(x) + q)                                one head: all is linear in its coordinates
+
+Values differ in the likelihood alone: a candidate's prediction stands for z, c is one, and L_c is normal, as wide as its own
+left-out errors. So in left-out likelihood a client falls short of no candidate by more than log 1/p_c (the p adding up to one), a model of its own
+among them: nobody is worse off for joining. (But for blends, of which scores are averaged, before evidence is made of them.)
+
+A client's model does not depend on how the others' data is split among them: it uses only their sums. (Regression on tables is
+the exception, unless told otherwise: see `own_parts`.)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from gramfold.errors import GramfoldError
+from gramfold.features import Map, MetricMap
+from gramfold.federation import Task
+from gramfold.heads import Head
+from gramfold.methods import learning
+from gramfold.methods.analytic import Analytic
+from gramfold.methods.learning import Plan, comparable_as, unseen
+from gramfold.methods.learning.own_parts import Common
+from gramfold.methods.pace import sizes
+from gramfold.methods.pace.bounds import bounded
+from gramfold.methods.pace.candidates import PARTS, Part
+from gramfold.methods.pace.client import OwnSamples, personalized
+from gramfold.methods.pace.influence import root_of
+from gramfold.methods.pace.priors import PRIORS, Priors
+from gramfold.methods.pace.server import Pooled, pool, pool_without_own_parts, require_regime, shared_head, solved
+from gramfold.methods.protocol import ClientData
+from gramfold.methods.spaces import MapLike, Space, counting, draw_map
+from gramfold.moments import Moments
+from gramfold.moments.rounding import PRECISIONS
+from gramfold.numerics.arrays import Array
+from gramfold.wire.record import Record
+
+RESIDUALS, EMBEDDED = "relu:1024", 100
+"""The map that residuals are fitted on, and up to how many inputs: wider ones are embeddings, on which it brings nothing beyond
+the shared features, and costs half of a client's time (`benchmarks/ablation.py`)."""
+
+
+@dataclass(frozen=True)
+class Streams(Record, kind="pace/streams"):
+    """The maps of the shared and of the refinement stream; `pooled` once there is a sum to solve."""
+
+    space: Space
+    refinement: Map | None
+    """Whose features residuals are fitted on; None: the shared ones."""
+    seed: int
+    pooled: Pooled | None = None
+    common: Common | None = None
+    """Where clients fold targets less their own parts, beside the targets: what those are told by."""
+    decision: sizes.Decision | None = None
+
+    @property
+    def chosen(self) -> Any:
+        own_parts = {} if self.common is None else {"own_parts": True}
+        decided = {} if self.decision is None else {"regime": self.decision.regime, "why": "; ".join(self.decision.reasons)}
+        pooled = {} if self.pooled is None else self.pooled.chosen
+        return {**decided, **learning.described(self.space.map), **own_parts, **pooled}
+
+
+@dataclass(frozen=True)
+class PACE(Analytic):
+    """Everything that is None is chosen in closed form: the Fourier dimension of `features` from the amount of data, `beta` by
+    GCV, `weights` (of the terms of evidence) by each client from its left-out likelihood, `refinement` (the map that residuals are
+    fitted on): ReLU features up to 100 inputs, the shared ones beyond.
+
+    `learn`: whether the metric of the Fourier features is learned, in rounds before; None: where it pays (up to 100 inputs, or
+    from 10,000 samples on). `budget`: the most bytes that a client may send and receive, all rounds together, as a number or as
+    "20MB". `memory` bounds the server's when the dimension is chosen, in bytes. `precision` is what numbers travel in, "float64",
+    "float32", "float16" or "int8" (uploads alone, the rest then in float16); None: float64, or with a budget whatever lets the
+    largest map into it. Sums are float64 always; the result says how far rounding may have moved them (`chosen["rounding"]`).
+
+    `regime` is what the server sends so that clients can leave their own samples out: "sum" - the m x m triangle T; "sketch" - a
+    128 x m sketch of T^-1, from which leverages are approximate, and nothing can be blended; None: "sum" where the triangle has up
+    to 16 MB, else "sketch". What was decided, and why, is in the result's `chosen`.
+
+    `parts` are what makes candidates beside staying (`candidates.PARTS`): without one, `replace(method, parts=...)`, it has that
+    part's candidates no more, and with another's it has these. `priors`: what is likely before a client is seen.
+
+    `own_parts`: in regression on tables clients take what is their own, an offset or more, out of the targets before they are
+    folded. What they have in common is found better so, but depends on how samples are cut among them, as it must. With False
+    it does not.
+    """
+
+    name: ClassVar[str] = "pace"
+    summary: ClassVar[str] = "candidates averaged by left-out likelihood, on the class prior; calibrated"
+    paper: ClassVar[str] = "gramfold"
+    remedies: ClassVar[Mapping[str, str]] = {"sums": "regime='sum'", "once": "features='bias+linear'"}
+    probabilistic: ClassVar[bool] = True
+
+    features: MapLike | None = None
+    refinement: MapLike | None = None
+    beta: float | None = None
+    weights: tuple[float, float] | None = None
+    regime: str | None = None
+    learn: bool | None = None
+    budget: int | str | None = None
+    memory: int = 2**30
+    precision: str | None = None
+    own_parts: bool = True
+    parts: tuple[Part, ...] = PARTS
+    priors: Priors = PRIORS
+    decision: sizes.Decision | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_penalties("beta")
+        if self.features is not None and (self.learn is not None or self.budget is not None):
+            raise GramfoldError("learn and budget choose the features; give either them or features")
+        if self.learn not in (None, True, False):
+            raise GramfoldError(f"learn is True, False or None (where it pays), not {self.learn!r}")
+        if self.precision not in (None, *PRECISIONS):
+            raise GramfoldError(f"numbers travel in one of {', '.join(PRECISIONS)}, not {self.precision!r}")
+        require_regime(self._regime, self.name)
+        _ = self._most_bytes
+
+    @property
+    def _regime(self) -> str:
+        return "sum" if self.regime is None else self.regime
+
+    @property
+    def _precision(self) -> str:
+        return self.precision or "float64"
+
+    @property
+    def _most_bytes(self) -> int | None:
+        return None if self.budget is None else sizes.bytes_of(self.budget)
+
+    def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> "PACE":
+        """With the features, the regime and the precision that follow from the task; `decision` says why."""
+        regime = "sketch" if self.regime is None and self.budget is not None else self.regime
+        spec, precision = self.features, self.precision
+        if spec is None:
+            learn = False if once and self.learn is None else self.learn
+            if once and precision is None:
+                precision = "float64"
+            most = self._most_bytes
+            spec, precision = sizes.default_features(task, learn, most, self.memory, regime, precision, bounded, masked)
+        found = sizes.decide(
+            str(spec),
+            precision or "float64",
+            _width(spec, task),
+            self.regime,
+            task.samples,
+            self.features is not None,
+            self._most_bytes,
+        )
+        decision = self.decision or found
+        return replace(self, features=spec, learn=None, budget=None, regime=found.regime, precision=precision, decision=decision)
+
+    def start(self, space: Space, task: Task) -> Streams:
+        spec = RESIDUALS if self.refinement is None and task.inputs <= EMBEDDED else self.refinement
+        refinement = None if spec is None else draw_map(spec, task, "refinement")
+        return Streams(space, refinement, task.seed, decision=self.decision)
+
+    def learned(self, start: Streams, map: Map, common: Common | None = None) -> Streams:
+        if isinstance(map, MetricMap) and self._precision != "float64":
+            map = map.narrowed("float32")
+        space = replace(start.space, map=map)
+        if common is not None and space.outputs is not None:
+            space = replace(space, outputs=2 * space.outputs)
+        refinement = None if start.refinement is None else comparable_as(map, start.refinement)
+        return replace(start, space=space, refinement=refinement, common=common)
+
+    def again(self, task: Task, broadcast: Streams) -> Streams:
+        begun: Any = super().again(task, broadcast)
+        return begun if broadcast.common is None else self.learned(begun, broadcast.space.map, broadcast.common)
+
+    def by_sample(self, broadcast: Streams) -> bool:
+        return broadcast.common is None
+
+    @property
+    def adds_up(self) -> bool:
+        """Rounded samples cannot be taken out of a sum again."""
+        return super().adds_up and self._precision == "float64"
+
+    def local(self, client: ClientData, broadcast: Any) -> Any:
+        upload = super().local(client, broadcast)
+        return upload.rounded(self._precision) if isinstance(upload, Moments) else upload
+
+    @property
+    def takes_own_parts(self) -> bool:
+        return self.own_parts
+
+    def upload(self, client: ClientData, broadcast: Streams) -> Moments:
+        if broadcast.common is not None:
+            train = counting(client)
+            less = broadcast.common.without(train, learning.own_part(broadcast.common, train), beside=True)
+            client = replace(client, train=less)
+        return broadcast.space.fold(client)
+
+    def solve(self, total: Moments, broadcast: Streams) -> Streams:
+        make = pool if broadcast.common is None else pool_without_own_parts
+        units, caution = broadcast.space.units(), learning.caution(broadcast.space.map)
+        pooled = make(total, self.beta, self._regime, broadcast.seed, units, self._precision, caution)
+        return replace(broadcast, pooled=pooled)
+
+    def personalize(self, client: ClientData, broadcast: Streams) -> Head:
+        space, pooled, common = broadcast.space, solved(broadcast.pooled), broadcast.common
+        train = counting(client)
+        judging, own = unseen(client, space.map, train), None
+        if common is not None:  # samples that have a say in the own part do not judge
+            own, judging = learning.own_part(common, train), ~learning.seen(train)
+            client = replace(client, train=common.without(train, own))
+        rows = space.map(train.inputs)
+        samples = OwnSamples.of(client, space, broadcast.refinement, pooled, rows, judging, self.priors, self.weights)
+        head = personalized(samples, self.parts, pooled, judging, self.name)
+        head = head if common is None else common.put_back(head, own)
+        return head if space.classification else bounded(head, train.targets)
+
+    def root(self, broadcast: Streams, along: Array) -> Array | None:
+        return root_of(solved(broadcast.pooled).leverage, along)
+
+    def global_head(self, broadcast: Streams) -> Head:
+        return shared_head(broadcast.space, solved(broadcast.pooled), self.name, self.priors)
+
+    def parameters(self) -> Mapping[str, Any]:
+        """Without those that no text can give."""
+        return {key: value for key, value in super().parameters().items() if key not in ("parts", "priors", "decision")}
+
+
+def _width(spec: MapLike, task: Task) -> int:
+    plan = Plan.of(spec)
+    return draw_map(spec, task).dim if plan is None else 1 + task.inputs + plan.dim

@@ -1,0 +1,60 @@
+"""What PACE takes to be likely before it has seen a client, in one place; each with its unit and what defends it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gramfold.features import Map
+from gramfold.solve.evidence import bend
+
+NEVER = 1e-6
+"""The spread of a weight that stays where the prior sees it."""
+
+
+@dataclass(frozen=True)
+class Priors:
+    """Numbers that no client chooses. `benchmarks/ablation.py` changes one at a time; results are flat around each of them."""
+
+    cosine: float = 1.5
+    """Weight of the cosine, in units of the square root of the number of classes (`ablation.py`)."""
+    cosine_learned: float = 0.8
+    """The same where features are learned: these bring samples closer to their class, all alike, and the same angle is weaker
+    evidence (`ablation.py`)."""
+    typical_cosine: float = 0.4
+    """The cosine at which a bent one has the slope that the weight is meant for (`ablation.py`)."""
+    evidence_samples: float = 20.0
+    """How many samples the prior over the weights of evidence is worth (`ablation.py`)."""
+    step: float = 6.0
+    """What a step in probability is worth in logits, among three classes and more: residuals are steps (`ablation.py`)."""
+    step_of_two: float = 2.0
+    """The same of two classes: a step r of one is -r of the other, and 4 r in the log-odds at even odds (derived)."""
+    few: float = 30.0
+    """Samples at which a residual of one is worth half of that: what a client of few leaves unexplained is mostly noise
+    (`ablation.py`)."""
+
+    def step_of(self, classes: int, samples: float) -> float:
+        """What a unit of what is unexplained adds to logits."""
+        return (self.step if classes > 2 else self.step_of_two) * samples**2 / (samples**2 + self.few**2)
+
+    def of_evidence(self, classes: int, map: Map) -> tuple[np.ndarray, np.ndarray]:
+        """Centre and precision of the evidence's weights.
+
+        A cosine in C - 1 dimensions has a spread of 1/sqrt(C): its weight goes with sqrt(C). In one dimension it is only a sign,
+        and the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1).
+
+        Scores of two classes are taken for probabilities in a table whose features have been learned, since these follow any
+        curve. Elsewhere they are none, and never count.
+        """
+        if classes == 2:
+            table = map.saw_labels and map.tabular
+            centre, spread = ([1.0, 0.0], [0.5, 0.5]) if table else ([0.0, 1.0], [NEVER, 0.5])
+            return np.array(centre), self.evidence_samples / np.array(spread) ** 2
+        slope = 1.0 - 2.0 * self.typical_cosine * bend(classes)
+        cosine = (self.cosine_learned if map.saw_labels else self.cosine) * math.sqrt(classes) / slope
+        likelihood = 1.0 / (classes - 1)
+        spread = np.array([cosine / 2, max(likelihood / 2, 0.3)])
+        return np.array([(1.0 - likelihood) * cosine, likelihood]), self.evidence_samples / spread**2
+
+
+PRIORS = Priors()

@@ -1,0 +1,115 @@
+"""PACE at the server: what clients are sent, from the sum of their moments, and the head that all share."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gramfold.errors import GramfoldError
+from gramfold.heads import Errors, Head
+from gramfold.methods.pace.influence import Sketch
+from gramfold.methods.pace.priors import PRIORS, Priors
+from gramfold.methods.pooled import PooledRidge
+from gramfold.methods.spaces import Space
+from gramfold.moments import Moments
+from gramfold.moments.rounding import of_targets
+from gramfold.numerics import arrays, seeds
+from gramfold.numerics.arrays import Array
+from gramfold.solve.discriminant import Discriminant
+from gramfold.solve.evidence import Evidence, terms
+from gramfold.solve.ridge import Factor
+from gramfold.solve.units import PLAIN, Units
+from gramfold.wire.compact import Compact, full
+from gramfold.wire.record import Record
+
+SKETCH = 128
+"""Rows of the sketch from which leverages are estimated, to a relative sqrt(2 / rows)."""
+REGIMES = ("sum", "sketch")
+
+
+@dataclass(frozen=True)
+class Pooled(Record, kind="pace/pooled"):
+    """The pooled ridge as clients need it; for classes also where they lie, and how many there are of each."""
+
+    weights: Array
+    leverage: Factor | Sketch
+    discriminant: Discriminant | None
+    counts: Array | None
+    chosen: Mapping[str, Any]
+    spread: Array | None = None
+    """For regression: the root mean square of the left-out errors of all samples, for each output."""
+    newcomers: Array | None = None
+    """The weights for those who have no part of their own, where `weights` are for targets less the clients' own parts."""
+
+
+def solved(pooled: Pooled | None) -> Pooled:
+    """What the server has solved; before the last round there is nothing."""
+    if pooled is None:
+        raise GramfoldError("there is no model before the last round")
+    return pooled
+
+
+def require_regime(regime: str, method: str) -> None:
+    if regime not in REGIMES:
+        raise GramfoldError(f"{method}'s regime is one of {', '.join(REGIMES)}, not {regime!r}")
+
+
+def pool(
+    total: Moments,
+    beta: float | None,
+    regime: str,
+    seed: int,
+    units: Units = PLAIN,
+    precision: str = "float64",
+    caution: float = 1.0,
+) -> Pooled:
+    """From the sum of all moments. `units`, `caution`: in, and with, which the penalty is chosen; `precision`: of the weights and
+    the sketch that clients are sent."""
+    ridge, digits = PooledRidge.of(total, beta, units, caution), of_targets(precision)
+    source: Factor | Sketch = ridge.factor
+    if regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
+        signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH)) / math.sqrt(SKETCH)
+        source = Sketch(Compact.of(ridge.factor.solve_transposed(arrays.like(signs, ridge.weights)), digits))
+    chosen = {"beta": ridge.beta, **({"rounding": total.rounding} if total.rounding else {})}
+    pooled = Pooled(Compact.of(ridge.weights, digits), source, None, None, chosen)
+    if total.labels is None:
+        return replace(pooled, spread=_spread(ridge))
+    found = Discriminant.from_moments(
+        ridge.weights, total.cross, ridge.penalty, total.counts, ridge.leverage, digits == "float16"
+    )
+    return replace(pooled, counts=total.counts, discriminant=found if precision == "float64" else found.narrowed("float32"))
+
+
+def pool_without_own_parts(
+    total: Moments, beta: float | None, regime: str, seed: int, units: Units, precision: str, caution: float
+) -> Pooled:
+    """The same, where targets less the clients' own parts come first, and then the targets as they are."""
+    less, whole = total.halves()
+    ridge = PooledRidge.of(whole, beta, units, caution)
+    newcomers = Compact.of(ridge.weights, of_targets(precision))
+    return replace(pool(less, beta, regime, seed, units, precision, caution), newcomers=newcomers, spread=_spread(ridge))
+
+
+def shared_head(space: Space, pooled: Pooled, method: str, priors: Priors = PRIORS) -> Head:
+    """The head of all clients: nothing of anybody's own, and the pooled class shares."""
+    if pooled.counts is None or pooled.discriminant is None:
+        spread = None if pooled.spread is None else arrays.to_numpy(pooled.spread)
+        errors = None if spread is None else Errors(np.zeros((0, len(spread))), spread)
+        weights = pooled.weights if pooled.newcomers is None else pooled.newcomers
+        return replace(space.head(full(weights), method), errors=errors)
+    counts = arrays.to_numpy(pooled.counts)
+    centre, _ = priors.of_evidence(len(counts), space.map)
+    evidence = Evidence(pooled.discriminant, terms(len(counts)), tuple(map(float, centre)))
+    shares = np.log(counts + 1.0 / len(counts))  # one pseudo-sample is spread over all classes
+    return replace(space.head(full(pooled.weights), method), evidence=evidence, offset=shares, probabilistic=True)
+
+
+def _spread(ridge: PooledRidge) -> np.ndarray:
+    """The root mean square of the left-out residuals, for each output, every leverage taken at its mean: with (S + P) W = M the
+    squares of the plain ones sum to Y'Y - W'M - W'P W."""
+    total, weights, leverage = ridge.total, ridge.weights, ridge.leverage
+    explained = (weights * (total.cross + ridge.penalty * weights)).sum(0)
+    plain = np.sqrt(np.maximum(arrays.to_numpy(total.squares - explained), 0.0) / max(total.weight, 1))
+    return np.asarray(plain / max(1.0 - leverage, 1e-3))
