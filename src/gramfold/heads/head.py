@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 KINDS = {"linear": __name__, "torch": "gramfold.heads.torch_head"}
 """The kinds of head a file may hold, and the module that reads each; a module is only imported for a file that needs it."""
 
+LONGEST = 200
+"""Characters of a name that is shown in a terminal."""
 Mapped = dict[tuple[Any, ...], Array]
 """What maps have made of some inputs."""
 
@@ -327,7 +329,8 @@ class Head:
         if self.evidence is not None:
             fields = vars(self.evidence.discriminant)
             axes = fields["axes"]
-            if fields["mean"].shape != (outputs,) or axes.shape[:1] != (outputs,) or fields["centroids"].shape != axes.shape:
+            sizes = fields["mean"].shape == (outputs,) and axes.ndim == 2 and len(axes) == outputs
+            if not sizes or fields["centroids"].shape != axes.shape:
                 raise GramfoldError(f"a head for {outputs} classes cannot have this discriminant")
             weights = *self.evidence.weights, *(value for term in self.evidence.terms for value in vars(term).values())
             if not all(np.isfinite(part).all() for part in (*fields.values(), *weights)):
@@ -344,6 +347,8 @@ class Head:
             raise GramfoldError("a head's labels must be whole numbers, or text")
         if not (isinstance(self.method, str) and isinstance(self.chosen, Mapping) and isinstance(self.probabilistic, bool)):
             raise GramfoldError("not a gramfold head: its description is not of the right types")
+        if not all(isinstance(word, str) and word.isprintable() and len(word) <= LONGEST for word in (self.method, *self.chosen)):
+            raise GramfoldError(f"not a gramfold head: its method and what was chosen are words of at most {LONGEST} letters")
 
     def with_origin(self, origin: Origin | None) -> "Head":
         """The same head, which knows what makes its inputs."""

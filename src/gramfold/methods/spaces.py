@@ -13,7 +13,7 @@ from gramfold.features import DrawnMap, FeatureMap, Map
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head, Stream
 from gramfold.methods.protocol import ClientData
-from gramfold.moments import Labels, Moments, check_consistent, check_implied, require_same_space
+from gramfold.moments import Implied, Labels, Moments, check_consistent, check_implied, require_same_space
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.origin import BACKBONE
@@ -67,6 +67,10 @@ class Space(Record, kind="space"):
     @property
     def classification(self) -> bool:
         return self.labels is not None
+
+    @property
+    def implied(self) -> Implied:
+        return self.map.implied
 
     def targets(self, train: Samples, like: Array) -> Array:
         """The targets as rows: one-hot for classes."""

@@ -29,7 +29,7 @@ class Priors:
     """What a step in probability is worth in logits, among three classes and more: residuals are steps (`ablation.py`)."""
     step_of_two: float = 2.0
     """The same of two classes: a step r of one is -r of the other, and 4 r in the log-odds at even odds (derived)."""
-    few: float = 30.0
+    few: float = 50.0
     """Samples at which a residual of one is worth half of that: what a client of few leaves unexplained is mostly noise
     (`ablation.py`)."""
 
