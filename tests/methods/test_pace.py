@@ -121,7 +121,9 @@ def test_where_features_shift_a_client_goes_its_own_way_and_where_they_do_not_it
     result = gf.run(PACE(features="bias+linear"), apart)
     assert sum(client.chosen["stay"] < 0.1 for client in result.clients.values()) >= 2
     for rival in (gf.Local(), gf.FedHiP(), gf.APFL()):
-        assert result.mean_accuracy > gf.run(rival, apart).mean_accuracy - 0.01  # 1800 test samples, of which one in eight is wrong: a standard error is 0.008
+        assert (
+            result.mean_accuracy > gf.run(rival, apart).mean_accuracy - 0.01
+        )  # 1800 test samples, of which one in eight is wrong: a standard error is 0.008
     alike = gf.run(PACE(features="bias+linear"), gf.Federation.from_clients(shifted(6, 300, turn=0.0)))
     assert max(client.chosen.get("blend", 0.0) + client.chosen["own"] for client in alike.clients.values()) < 0.1
 
