@@ -7,13 +7,12 @@ from typing import Any
 from gramfold.errors import GramfoldError
 from gramfold.methods.analytic import Analytic
 from gramfold.methods.differences.found import Found
-from gramfold.methods.differences.groups import Groups, is_groups
+from gramfold.methods.differences.groups import Groups, Slots, is_groups
 from gramfold.methods.differences.phase import Differing, Plan
 from gramfold.methods.learning import Learning
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space
-from gramfold.moments import Implied, Moments
-from gramfold.wire import Packet
+from gramfold.moments import Moments
 from gramfold.wire.record import Record
 
 
@@ -33,7 +32,7 @@ class Differs(Analytic):
         if not isinstance(self.personal, bool | None):
             raise GramfoldError(f"personal is True, False or None (where it pays), not {self.personal!r}")
 
-    def asked(self, once: bool, bounded: bool) -> dict[str, Any]:
+    def questions(self, once: bool, bounded: bool) -> dict[str, Any]:
         """`groups` and `personal`, once it is settled whether these are asked for: not where further rounds are not wanted."""
         if bounded and (self.groups not in (None, False) or self.personal):
             raise GramfoldError(
@@ -100,26 +99,11 @@ class Differs(Analytic):
         learned = isinstance(broadcast, Learning) and not isinstance(after, Learning)
         return self._differing(after) if learned else after
 
-    def check_packet(self, packet: Packet, broadcast: Any) -> None:
-        groups = groups_of(broadcast)
+    def asked(self, broadcast: Any) -> Any:
         if isinstance(broadcast, Differing):
-            broadcast.check_packet(packet)
-        elif groups is not None:
-            groups.check_packet(packet, broadcast.space)
-        else:
-            super().check_packet(packet, broadcast)
-
-    def check(self, upload: Any, broadcast: Any) -> None:
+            return broadcast
         groups = groups_of(broadcast)
-        if isinstance(broadcast, Differing):
-            broadcast.check(upload)
-        elif groups is not None:
-            groups.check(upload, broadcast.space)
-        else:
-            super().check(upload, broadcast)
-
-    def implied(self, broadcast: Any) -> Implied:
-        return Implied() if isinstance(broadcast, Differing) else super().implied(broadcast)
+        return super().asked(broadcast) if groups is None else Slots(groups, broadcast.space)
 
 
 def groups_of(broadcast: Any) -> Groups | None:

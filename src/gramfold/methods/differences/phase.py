@@ -16,6 +16,7 @@ from gramfold.methods.learning import seen
 from gramfold.methods.learning.client import TOOK_PART
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting
+from gramfold.moments import Implied
 from gramfold.uploads import NamedSums
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
@@ -122,6 +123,10 @@ class Differing(Record, kind="differences"):
             first = self.summary is None
             parts |= groups.shapes(self.plain, outputs) if first else {groups.POINTS: self.summary.shape}  # type: ignore[union-attr]
         return parts | (self.personal.shapes if self.personal is not None else {})
+
+    @property
+    def implied(self) -> Implied:
+        return Implied()
 
     def check_packet(self, packet: Packet) -> None:
         if packet.meta.get("kind") != NamedSums.kind:

@@ -197,7 +197,7 @@ class PACE(Differs):
         decision = self.decision or found
         return replace(
             self, features=spec, learn=None, budget=None, regime=found.regime, precision=precision, decision=decision,
-            **self.asked(once, bounded),
+            **self.questions(once, bounded),
         )  # fmt: skip
 
     def start(self, space: Space, task: Task) -> Streams:
