@@ -129,7 +129,8 @@ def test_a_regression_agrees(rng):
     federation = gf.Federation.split(X, Y, clients=3, partition="iid", regression=True)
     for method in (gf.AFL(), gf.FedHiP(), gf.APFL(refinement="relu:16"), gf.Local(), gf.PACE(refinement="relu:16")):
         on_numpy, on_torch = gf.run(method, federation), gf.run(method, federation, device=TORCH_ON_CPU)
-        assert on_torch.mean_rmse == pytest.approx(on_numpy.mean_rmse, rel=1e-9)
+        # a root of a personal metric, features drawn in it, and again a solve: rounding grows at each
+        assert on_torch.mean_rmse == pytest.approx(on_numpy.mean_rmse, rel=1e-8)
 
 
 def test_clients_that_go_their_own_way_agree(rng):

@@ -13,9 +13,11 @@ from gramfold.methods import ClientData, learning
 from gramfold.methods.learning import Learning, Plan, columns
 
 LEARNED = "bias+linear+fourier:48@learned:1"
+APART = {"groups": False, "personal": False}
+"""What PACE asks about how clients differ depends on the cut, by nature."""
 METHODS = [
-    gf.AFL(features=LEARNED), gf.FedHiP(features=LEARNED), gf.APFL(features=LEARNED), gf.PACE(features=LEARNED, regime="sum"),
-    gf.PACE(features="columns+" + LEARNED), gf.APFL(features=LEARNED, refinement=LEARNED),
+    gf.AFL(features=LEARNED), gf.FedHiP(features=LEARNED), gf.APFL(features=LEARNED), gf.PACE(features=LEARNED, regime="sum", **APART),
+    gf.PACE(features="columns+" + LEARNED, **APART), gf.APFL(features=LEARNED, refinement=LEARNED),
 ]  # fmt: skip
 
 
@@ -103,6 +105,7 @@ def test_units_of_columns_do_not_matter(monkeypatch):
     monkeypatch.setattr(
         "gramfold.methods.learning.client.seen", lambda train: np.ones(train.n, bool)
     )  # lots do depend on the numbers
+    monkeypatch.setattr("gramfold.methods.differences.phase.seen", lambda train: np.ones(train.n, bool))
     X, y = make_friedman1(900, 8, noise=0.5, random_state=0)
     units = np.logspace(-2, 2, 8)
     errors = []

@@ -39,7 +39,7 @@ def test_what_sites_share_is_found_better_without_what_they_do_not(rng, slopes):
 
 def test_without_it_no_head_depends_on_how_the_others_are_cut(rng):
     X, y, site = sites(rng, count=3)
-    method = gf.PACE(own_parts=False)
+    method = gf.PACE(own_parts=False, groups=False, personal=False)
     heads = []
     for cut in (site, np.where(site == 2, 1, site)):
         parts = {str(s): (X[cut == s], y[cut == s]) for s in np.unique(cut)}

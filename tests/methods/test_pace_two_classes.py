@@ -120,7 +120,8 @@ def test_cutting_the_others_data_differently_changes_nothing():
         owner = np.random.default_rng(parts).integers(0, parts, 240)
         clients = {"me": (X[:60], y[:60])}
         clients |= {f"other {k}": (X[60:][owner == k], y[60:][owner == k]) for k in range(parts)}
-        result = gf.run(PACE(), gf.Federation.from_clients(clients, test=0.0, labels=range(2)))
+        method = PACE(groups=False, personal=False)
+        result = gf.run(method, gf.Federation.from_clients(clients, test=0.0, labels=range(2)))
         scores.append(np.concatenate([head.scores(probe) for head in (result.heads["me"], result.global_head)]))
     for other in scores[1:]:
         assert np.abs(other - scores[0]).max() < 1e-8 * np.abs(scores[0]).max()

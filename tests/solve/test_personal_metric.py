@@ -41,7 +41,7 @@ def test_where_nothing_follows_from_anything_nobody_says_much() -> None:
     says = [say(*one, np.eye(6)) for one in data]
     loud = [say(*one, np.eye(6)) for one in clients(0)]
     assert summed(says).loss > 0.2 * summed(loud).loss  # the best of ninety-five fits flatters a client by a nat or two
-    assert np.trace(summed(says).products) < 0.1 * np.trace(summed(loud).products)
+    assert np.trace(summed(says).products) < 0.25 * np.trace(summed(loud).products)
 
 
 @given(st.integers(0, 100), st.floats(0.1, 10.0), st.floats(-5, 5))
