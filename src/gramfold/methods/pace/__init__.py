@@ -116,9 +116,9 @@ class PACE(Analytic):
     memory: int = 2**30
     precision: str | None = None
     own_parts: bool = True
-    parts: tuple[Part, ...] = field(default=PARTS, metadata=IN_CODE)
-    priors: Priors = field(default=PRIORS, metadata=IN_CODE)
-    decision: sizes.Decision | None = field(default=None, metadata=IN_CODE)
+    parts: tuple[Part, ...] = field(default=PARTS, metadata=IN_CODE, repr=False)
+    priors: Priors = field(default=PRIORS, metadata=IN_CODE, repr=False)
+    decision: sizes.Decision | None = field(default=None, metadata=IN_CODE, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
