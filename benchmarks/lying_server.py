@@ -172,7 +172,8 @@ def of_a_small_table(masked: bool) -> dict[str, Any]:
     X = 2 * rng.standard_normal((3, inputs))[y] + rng.standard_normal((rows, inputs))
     task = gf.federation.Task(inputs, (0, 1, 2), 3, seed=0, samples=rows)
     spec, _ = default_features(task, False, None, 2**30, None, masked=masked)
-    map_ = draw(parse(spec.rpartition(":")[0]), inputs, 0)  # of scale 1, as the attack has it
+    number = next(term.split(":")[1] for term in spec.split("+") if term.startswith("fourier"))
+    map_ = draw(parse(f"bias+linear+fourier:{number}"), inputs, 0)  # of rows of one length, as the attack has them
     total = gf.Moments.from_features(map_(X), y, 3, map_.fingerprint)
     target = Target.__new__(Target)
     target.map, target.samples, target.codes = map_, normalised(X), y

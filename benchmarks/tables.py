@@ -529,7 +529,7 @@ def privacy() -> str:
         f"### Accuracy under noise\n\nCIFAR-100 as frozen DINOv2-small features, {noise['clients']} clients, Dirichlet 0.1, {noise['samples']} training samples, `bias+linear`, delta {noise['delta']:g}, noise shared under a secure sum "
         f"({noise['draws']} draws). `python -m benchmarks.dp FILE.npz`.",
         "\n".join(lines),
-        age("attack", "liar", "secure", "dp"),
+        age("attack", "lying_server", "liar", "secure", "dp"),
     ]
     return "\n\n".join(parts)
 

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.backbones.base import SERIES, Backbone, fingerprint, finished
+from gramfold.backbones.base import Backbone, fingerprint, finished
 from gramfold.errors import GramfoldError
 from gramfold.numerics import seeds
-from gramfold.origin import KnownRows, known_rows
+from gramfold.origin import SERIES, KnownRows, known_rows
 
 LENGTH, GROUP = 9, 8
 """Steps of a kernel; kernels of a group."""
@@ -164,13 +164,6 @@ def as_series(values: Any, whose: str = "the series") -> list[np.ndarray]:
         if not np.isfinite(one).any():
             raise GramfoldError(f"{whose}: series {i} has no number; leave it out")
     return found
-
-
-def is_series(values: Any) -> bool:
-    """Whether these are series, and not rows of numbers: an array of three dimensions, or a list of arrays of two."""
-    if isinstance(values, list | tuple):
-        return bool(values) and all(np.ndim(one) == 2 for one in values)
-    return getattr(values, "ndim", 0) == 3
 
 
 def series(values: Any, features: str = f"rocket:{FEATURES}", steps: int | None = None) -> KnownRows:

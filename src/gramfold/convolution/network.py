@@ -37,6 +37,7 @@ class ConvolutionMap:
 
     kind: ClassVar[str] = "convolution"
     implied: ClassVar[Implied] = Implied()
+    tabular: ClassVar[bool] = False
 
     def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array], fingerprint: str | None = None) -> None:
         self.description = {"kind": self.kind, **description}
@@ -55,7 +56,7 @@ class ConvolutionMap:
         self.next = steps[places[len(layers)]]
         """The first layer that is not solved; the classes' layer when all are."""
         self.complete = len(layers) == len(places) - 1
-        self.labels_seen = any(steps[place].solved for place in places[: len(layers)])
+        self.saw_labels = any(steps[place].solved for place in places[: len(layers)])
         """Whether a layer was solved for labels."""
         self.dim = self.next.patch
         if self._widest() > MOST_DRAWN:

@@ -88,6 +88,14 @@ class Map(Protocol):
     def implied(self) -> Implied:
         """What holds for the features of every sample; nothing, where that is not known."""
 
+    @property
+    def tabular(self) -> bool:
+        """Whether it standardises columns by what all samples say of them."""
+
+    @property
+    def saw_labels(self) -> bool:
+        """Whether samples' labels had a say in what was learned."""
+
     def one_unit(self, inputs: bool | None) -> bool | None:
         """Whether its features share a unit, where its inputs do, do not, or nobody knows."""
 
@@ -127,6 +135,8 @@ class DrawnMap:
     """
 
     kind: ClassVar[str] = "drawn"
+    tabular: ClassVar[bool] = False
+    saw_labels: ClassVar[bool] = False
 
     def __init__(self, description: Mapping[str, Any]) -> None:
         self.description = {"kind": self.kind, **description}
@@ -152,6 +162,11 @@ class DrawnMap:
     @functools.cached_property
     def _drawn(self) -> Function:
         return self._spec.function(self.inputs, self.description["seed"], str(self.description["name"]))
+
+    @property
+    def drawn_numbers(self) -> int:
+        """How many numbers are drawn when it is first called, at the most."""
+        return max(self._spec.drawn(self.inputs), 0)
 
     @property
     def _function(self) -> Function:

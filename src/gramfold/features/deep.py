@@ -27,6 +27,7 @@ class DeepMap:
 
     kind: ClassVar[str] = "deep"
     implied: ClassVar[Implied] = Implied()
+    tabular: ClassVar[bool] = False
 
     def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array], fingerprint: str | None = None) -> None:
         self.description = {"kind": self.kind, **description}
@@ -54,6 +55,10 @@ class DeepMap:
     @functools.cached_property
     def fingerprint(self) -> str:
         return self._fingerprint or fingerprint_of(self.description, self.arrays)
+
+    @property
+    def saw_labels(self) -> bool:
+        return self.layers > 0
 
     def one_unit(self, inputs: bool | None) -> bool | None:
         return self.base.one_unit(inputs)
@@ -86,6 +91,11 @@ class DeepMap:
         with stopwatch.phase("features"):
             activation = ACTIVATIONS[self.description["activation"]]
             return activation(rows @ self._drawn(layer)(rows))
+
+    @property
+    def drawn_numbers(self) -> int:
+        """How many numbers are drawn for its base and its layers."""
+        return self.base.drawn_numbers + -(-len(self.arrays) // 2) * self.dim**2
 
     def _drawn(self, layer: int) -> Function:
         return _drawn(self.description["base"]["seed"], self.dim, layer)

@@ -72,6 +72,11 @@ class MetricMap:
         self.dim = self.plain.dim + sum(block.map.dim for block in self.blocks)
         self._fingerprint = fingerprint
 
+    @property
+    def drawn_numbers(self) -> int:
+        """How many numbers are drawn for its maps."""
+        return self.plain.drawn_numbers + sum(block.map.drawn_numbers for block in self.blocks)
+
     @classmethod
     def restore(cls, description: Mapping[str, Any], arrays: Mapping[str, Array], fingerprint: str | None) -> "MetricMap":
         return cls(description, arrays, fingerprint)
@@ -129,12 +134,16 @@ class MetricMap:
         return value
 
     @property
+    def tabular(self) -> bool:
+        return CENTRE in self.arrays
+
+    @property
     def columns(self) -> tuple[Array, Array] | None:
         """Centre and scale of every column, where those make inputs comparable."""
         return (self.arrays[CENTRE], self.arrays[SCALE]) if CENTRE in self.arrays else None
 
     @property
-    def follows_labels(self) -> bool:
+    def saw_labels(self) -> bool:
         """Whether it has axes: without any no direction is preferred, and labels have had no say in it."""
         return any(block.metric.axes.shape[1] for block in self.blocks)
 

@@ -83,7 +83,7 @@ class PaceCNN(Method):
         space = broadcast.space
         rows = space.map(client.train.inputs)
         head = personal_head(client, space, None, solved(broadcast.pooled), rows, self.weights, self.name)
-        return without_estimates(head) if client.contributed and network_of(space).labels_seen else head
+        return without_estimates(head) if client.contributed and space.map.saw_labels else head
 
     def global_head(self, broadcast: Network) -> Head:
         return shared_head(broadcast.space, solved(broadcast.pooled), self.name)

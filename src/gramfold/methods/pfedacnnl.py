@@ -170,7 +170,7 @@ class PFedACnnL(Method):
 
     def _best_hidden_lam(self, client: ClientData, shared: GroupNetwork, seed: int) -> float:
         codes = arrays.to_numpy(client.train.targets)
-        if len(codes) < MIN_SAMPLES or not network_of(shared.space).labels_seen:
+        if len(codes) < MIN_SAMPLES or not network_of(shared.space).saw_labels:
             return HIDDEN_LAMS[0]
         kept, held_out = stratified(codes, VALIDATION_SHARE, seeds.generator(seed, f"hold/{client.name}"))
         train, test = (Samples(client.train.inputs[part], client.train.targets[part]) for part in (kept, held_out))

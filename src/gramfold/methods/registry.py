@@ -5,6 +5,7 @@ A package offers a method by an entry point of the group "gramfold.methods"; wit
 
 import dataclasses
 import importlib
+import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from types import UnionType
@@ -45,6 +46,14 @@ def find_method(spec: str) -> type[Method]:
     if not (isinstance(found, type) and issubclass(found, Method) and dataclasses.is_dataclass(found)):
         raise GramfoldError(f"{spec!r} is not a method: it must be a dataclass that derives from gramfold.methods.Method")
     return found
+
+
+def check_from_file(spec: str, allow_code: bool) -> None:
+    """Raise for a class that a file names and that would have to be imported: a file is no reason to run code. One that is here
+    already, or of an installed package that offers it, runs none."""
+    module = spec.partition(":")[0]
+    if ":" in spec and spec not in known_methods().values() and module not in sys.modules and not allow_code:
+        raise GramfoldError(f"its method is code, {spec}: import {module} before, or, if you trust it, allow_code=True")
 
 
 def spec_of(method: Method) -> str:

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,27 @@ class ClientResult:
         return cls(**{**fields, "scored": Scored.from_dict(fields["scored"]), "shared": shared})
 
 
+def _three(key: str) -> tuple[property, property, property]:
+    """A measure over the clients whose own it is defined for: the mean, all clients alike; the mean over the worst tenth of them;
+    and the mean of the shared model's on each client's own test samples."""
+    return tuple(property(partial(rule, key=key)) for rule in (_mean_of, _worst_of, _shared_of))  # type: ignore[return-value]
+
+
+def _mean_of(figures: "Figures", key: str) -> float | None:
+    return evaluation.mean(figures._known(key))
+
+
+def _worst_of(figures: "Figures", key: str) -> float | None:
+    sign = -1.0 if MEASURES[key].less_is_better else 1.0
+    worst = evaluation.worst_decile([sign * value for value in figures._known(key)])
+    return None if worst is None else sign * worst
+
+
+def _shared_of(figures: "Figures", key: str) -> float | None:
+    values = [getattr(client.shared, key) for client in figures._tested() if client.shared is not None]
+    return evaluation.mean([value for value in values if value is not None])
+
+
 class Figures(ABC):
     """What follows from the clients' scores, for a result that has them."""
 
@@ -171,67 +193,12 @@ class Figures(ABC):
     @property
     def mean_balanced_accuracy(self) -> float | None:
         """Each client's mean over the classes it has test samples of; unweighted mean over clients."""
-        return self._mean_of("balanced_accuracy")
+        return _mean_of(self, "balanced_accuracy")
 
-    @property
-    def mean_auc(self) -> float | None:
-        """The area under the ROC curve, a class against the others; unweighted mean over the clients with test samples of two."""
-        return self._mean_of("auc")
-
-    @property
-    def worst_decile_auc(self) -> float | None:
-        """The mean over the worst tenth of the clients."""
-        return self._worst_of("auc")
-
-    @property
-    def global_auc(self) -> float | None:
-        """The shared model's, on each client's own test samples: unweighted mean over clients."""
-        return self._shared_of("auc")
-
-    @property
-    def mean_log_loss(self) -> float | None:
-        """Unweighted mean over the clients."""
-        return self._mean_of("log_loss")
-
-    @property
-    def worst_decile_log_loss(self) -> float | None:
-        """The mean over the worst tenth of the clients, those with the largest."""
-        return self._worst_of("log_loss")
-
-    @property
-    def global_log_loss(self) -> float | None:
-        """The shared model's, on each client's own test samples: unweighted mean over clients."""
-        return self._shared_of("log_loss")
-
-    @property
-    def mean_brier(self) -> float | None:
-        """The Brier score: the mean squared error of the probabilities; unweighted mean over clients."""
-        return self._mean_of("brier")
-
-    @property
-    def worst_decile_brier(self) -> float | None:
-        """The mean over the worst tenth of the clients, those with the largest."""
-        return self._worst_of("brier")
-
-    @property
-    def global_brier(self) -> float | None:
-        """The shared model's, on each client's own test samples: unweighted mean over clients."""
-        return self._shared_of("brier")
-
-    @property
-    def mean_average_precision(self) -> float | None:
-        """Of two classes, for the one that is rarer at the client; unweighted mean over the clients with test samples of both."""
-        return self._mean_of("average_precision")
-
-    @property
-    def worst_decile_average_precision(self) -> float | None:
-        """The mean over the worst tenth of the clients."""
-        return self._worst_of("average_precision")
-
-    @property
-    def global_average_precision(self) -> float | None:
-        """The shared model's, on each client's own test samples: unweighted mean over clients."""
-        return self._shared_of("average_precision")
+    mean_auc, worst_decile_auc, global_auc = _three("auc")
+    mean_log_loss, worst_decile_log_loss, global_log_loss = _three("log_loss")
+    mean_brier, worst_decile_brier, global_brier = _three("brier")
+    mean_average_precision, worst_decile_average_precision, global_average_precision = _three("average_precision")
 
     @property
     def log_loss(self) -> float | None:
@@ -272,19 +239,7 @@ class Figures(ABC):
     @property
     def mean_r2(self) -> float | None:
         """Each client's own; unweighted mean over the clients whose targets vary."""
-        return None if self.classification else self._mean_of("r2")
-
-    def _mean_of(self, figure: str) -> float | None:
-        return evaluation.mean(self._known(figure))
-
-    def _worst_of(self, figure: str) -> float | None:
-        sign = -1.0 if MEASURES[figure].less_is_better else 1.0
-        worst = evaluation.worst_decile([sign * value for value in self._known(figure)])
-        return None if worst is None else sign * worst
-
-    def _shared_of(self, figure: str) -> float | None:
-        values = [getattr(client.shared, figure) for client in self._tested() if client.shared is not None]
-        return evaluation.mean([value for value in values if value is not None])
+        return None if self.classification else _mean_of(self, "r2")
 
     def _known(self, figure: str) -> list[float]:
         values = [getattr(client.scored, figure) for client in self._tested()]
@@ -303,7 +258,7 @@ class Figures(ABC):
 
     def _pooled_score(self) -> Scored | None:
         """The shared model on the test samples of all clients; None where there is no shared model."""
-        shared = [client.shared for client in self._tested() if client.shared is not None]
+        shared = [client.shared for client in self.clients.values() if client.shared is not None and client.shared.n]
         if not shared:
             return None
         return Scored(sum(s.n for s in shared), sum(s.right for s in shared), sum(s.squared_error for s in shared))

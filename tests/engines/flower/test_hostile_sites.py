@@ -126,7 +126,8 @@ def test_a_site_cannot_have_anything_subtracted_but_what_it_sent(method, sites, 
 
 
 SCORED = {"n": 10, "right": 5, "squared_error": 0.0, "calibration": None, "surprise": None, "variation": 0.0, "auc": None,
-          "balanced_accuracy": None}  # fmt: skip
+          "balanced_accuracy": None, "average_precision": None, "quadratic": None, "positives": None, "reliability": None,
+          "intervals": {}}  # fmt: skip
 BINS = {name: [0.0] * 15 for name in ("count", "confidence", "right")}
 
 
@@ -480,11 +481,14 @@ def test_a_site_keeps_a_diary_of_what_it_sent(sites):
     sites.data(LIAR).write_bytes(b"nothing of the kind")
     sites.run(gf.AFL())
     path = sites.folder / "state" / LIAR / "sent.jsonl"
-    sent, again, refused = [json.loads(line) for line in path.read_text().splitlines()]
+    sent, told, again, told_again, refused = [json.loads(line) for line in path.read_text().splitlines()]
     client = next(client for client in sites.federation if client.name == LIAR)
     assert (sent["method"], sent["samples"], sent["round"], len(sent["sha256"])) == ("afl", client.train().n, 0, 64)
     assert sent["bytes"] > 0
     assert (again["upload"], again["bytes"]) == (sent["upload"], 0)
+    assert told["of"] == told_again["of"] == sent["upload"]
+    assert told["figures"] == told_again["figures"]
+    assert told["told"]["scored"]["n"] == client.test().n
     assert "not a readable .npz file" in refused["refused"]
     assert all(entry["time"].endswith("+00:00") for entry in (sent, again, refused))
     ledger = Packet.from_bytes(read(sites.folder / "out" / "fold.safetensors"))

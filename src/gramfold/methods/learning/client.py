@@ -75,7 +75,7 @@ def combinations(inputs: Array, outputs: int) -> Sequence[np.ndarray]:
 
 def unseen(client: ClientData, map: Map, train: Samples) -> np.ndarray | None:
     """Which of a client's samples the map has not seen, with their labels; None: all."""
-    if not isinstance(map, MetricMap) or not map.follows_labels or not (client.contributed or TOOK_PART in client.memory):
+    if not map.saw_labels or not (client.contributed or TOOK_PART in client.memory):
         return None
     return ~seen(train)
 

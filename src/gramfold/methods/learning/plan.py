@@ -116,6 +116,10 @@ class Learning(Record, kind="learning"):
         map: Any = Gradients(self.pilot.inputs, self.pilot.fingerprint, bound)
         return Space(map, None, 1)
 
+    @property
+    def implied(self) -> Implied:
+        return self.asked.implied
+
     def check_packet(self, packet: Packet) -> None:
         """Raise unless a packet claims to hold what was asked for."""
         if self.counting is None:
@@ -154,7 +158,7 @@ def begin(plan: Plan, task: Task, start: Record, own_parts: bool = False) -> Lea
 
 def caution(map: Map) -> float:
     """How many times a degree of freedom counts when a penalty is chosen for its features."""
-    return CAUTION if isinstance(map, MetricMap) and map.columns is not None else 1.0
+    return CAUTION if map.tabular else 1.0
 
 
 def described(map: Map) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gramfold.features import Map, MetricMap
+from gramfold.features import Map
 from gramfold.solve.evidence import bend
 
 NEVER = 1e-6
@@ -46,13 +46,12 @@ class Priors:
         Scores of two classes are taken for probabilities in a table whose features have been learned, since these follow any
         curve. Elsewhere they are none, and never count.
         """
-        metric = map if isinstance(map, MetricMap) and map.follows_labels else None
         if classes == 2:
-            table = metric is not None and metric.columns is not None
+            table = map.saw_labels and map.tabular
             two, each = ([1.0, 0.0], [0.5, 0.5]) if table else ([0.0, 1.0], [NEVER, 0.5])
             return np.array(two), self.evidence_samples / np.array(each) ** 2
         slope = 1.0 - 2.0 * self.typical_cosine * bend(classes)
-        cosine = (self.cosine if metric is None else self.cosine_learned) * math.sqrt(classes) / slope
+        cosine = (self.cosine_learned if map.saw_labels else self.cosine) * math.sqrt(classes) / slope
         likelihood = 1.0 / (classes - 1)
         spread = np.array([cosine / 2, max(likelihood / 2, 0.3)])
         return np.array([(1.0 - likelihood) * cosine, likelihood]), self.evidence_samples / spread**2

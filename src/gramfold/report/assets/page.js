@@ -91,10 +91,13 @@ try {
 }
 if (first) {
     const personal = (method, m) => m !== first.alone && !method.shared?.every((value, i) => value === method.values[i]);
+    const chose = (method) => Object.values(method.chosen).some(Array.isArray);
     const worthOf = (method, m) =>
-        (method.mean === null ? -Infinity : (less ? -1 : 1) * method.mean) - (personal(method, m) ? 0 : 1e9);
+        (method.mean === null ? -Infinity : (less ? -1 : 1) * method.mean) -
+        (personal(method, m) ? 0 : 1e9) -
+        (chose(method) ? 0 : 1e6);
     const worths = first.methods.map(worthOf);
-    state.method = worths.indexOf(Math.max(...worths)); // the best of those that are personal, where there are any
+    state.method = worths.indexOf(Math.max(...worths)); // the best of those that are personal and chose, where there are any
 }
 bar();
 drawAll();
