@@ -142,7 +142,8 @@ def personalized(samples: OwnSamples, parts: Sequence[Part], pooled: Pooled, jud
     if isinstance(likelihood, OfClasses):
         likelihood.weigh(stay)
     mixture, shares = average([stay, *(each for part in parts for each in part.candidates(samples, stay))], likelihood)
-    chosen = {**pooled.chosen, **shares, "alpha": mixture.alpha}
+    told = {name: round(share, 4) for name, share in shares.items()}
+    chosen = {**pooled.chosen, **told, "alpha": mixture.alpha}
     base, streams, offset = solution(samples, mixture)
     if isinstance(likelihood, OfClasses):
         return _classifier(samples, likelihood, mixture, pooled, method, chosen, base, streams, offset)
