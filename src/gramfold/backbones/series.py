@@ -175,7 +175,7 @@ def series(values: Any, features: str = f"rocket:{FEATURES}", steps: int | None 
 
     >>> waves = [np.sin(np.arange(n) / 3) for n in (40, 50, 60)]
     >>> series(waves, "rocket:256").shape
-    (3, 271)
+    (3, 303)
     """
     listed = as_series(values)
     kind, _, number = features.partition(":")

@@ -13,7 +13,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from gramfold.errors import GramfoldError
 from gramfold.features import FeatureMap
-from gramfold.methods.protocol import Method
+from gramfold.methods.protocol import IN_CODE, Method
 
 GROUP = "gramfold.methods"
 _OWN: dict[str, type[Method]] = {}
@@ -74,11 +74,11 @@ def make_method(name: str, **parameters: Any) -> Method:
     """The method of that name, its parameters checked.
 
     >>> make_method("afl", beta=1.0)
-    AFL(features='bias+linear', beta=1.0)
+    AFL(features=None, beta=1.0)
     """
     kind = find_method(name)
     types = get_type_hints(kind)
-    known = {field.name: types[field.name] for field in dataclasses.fields(kind)}
+    known = {field.name: types[field.name] for field in dataclasses.fields(kind) if field.metadata != IN_CODE}
     given = {}
     for key, value in parameters.items():
         if key not in known:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -36,7 +36,7 @@ class ClientResult:
     name: str
     train: int
     scored: Scored
-    shared: Scored | None
+    shared: Scored | None = field(repr=False)
     """The shared model on the same test split."""
     uplink_bytes: int
     downlink_bytes: int

@@ -20,8 +20,8 @@ MOST = 16
 """Groups, at most."""
 OWN = 1.0
 """A: for how many clients the prior has one that is in no group."""
-WORTH = 10.0
-"""So many nats more groups must be worth than fewer."""
+WORTH, EACH = 10.0, 3.0
+"""So many nats groups must be worth more than none, and each of them."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,9 @@ def grouped(points: np.ndarray, noise: np.ndarray, count: int | None = None) -> 
         labels, centres = k_means(points, weights, start)
         found.setdefault(len(centres), (labels, centres))
     evidence = {J: left_out_evidence(points, noise, labels) if K > 2 else 0.0 for J, (labels, _) in found.items()}
-    best = min(evidence)
-    for J in sorted(evidence):
-        if evidence[J] > evidence[best] + WORTH:
-            best = J
+    best = max(evidence, key=lambda J: evidence[J] - EACH * J)
+    if 1 in evidence and evidence[best] < evidence[1] + WORTH:
+        best = 1
     labels, centres = found[best]
     return Grouping(labels, centres, tree, evidence)
 

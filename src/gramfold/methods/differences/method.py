@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gramfold.errors import GramfoldError
+from gramfold.federation import Task
 from gramfold.methods.analytic import Analytic
 from gramfold.methods.differences.found import Found
 from gramfold.methods.differences.groups import Groups, Slots, is_groups
@@ -32,14 +33,15 @@ class Differs(Analytic):
         if not isinstance(self.personal, bool | None):
             raise GramfoldError(f"personal is True, False or None (where it pays), not {self.personal!r}")
 
-    def questions(self, once: bool, bounded: bool) -> dict[str, Any]:
-        """`groups` and `personal`, once it is settled whether these are asked for: not where further rounds are not wanted."""
+    def questions(self, task: Task, once: bool, bounded: bool) -> dict[str, Any]:
+        """`groups` and `personal`, once it is settled whether these are asked for: not where further rounds are not wanted, and for
+        continuous targets groups only on request."""
         if bounded and (self.groups not in (None, False) or self.personal):
             raise GramfoldError(
                 "how clients differ is learned from sums without noise: with differential privacy leave out groups and personal"
             )
-        given = {"groups": self.groups, "personal": self.personal}
-        return {name: not once if value is None else value for name, value in given.items()}
+        groups = not once and task.labels is not None if self.groups is None else self.groups
+        return {"groups": groups, "personal": not once if self.personal is None else self.personal}
 
     @property
     def _differences(self) -> Plan:
@@ -62,7 +64,7 @@ class Differs(Analytic):
         groups = groups_of(broadcast)  # a client's is found from all of its samples
         return groups is None or groups.named is not None
 
-    def begin(self, task: Any) -> Any:
+    def begin(self, task: Task) -> Any:
         if self.features is None:
             return self.settled(task).begin(task)
         begun = super().begin(task)

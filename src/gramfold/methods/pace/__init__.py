@@ -147,9 +147,9 @@ class PACE(Differs):
     memory: int = 2**30
     precision: str | None = None
     own_parts: bool = True
-    parts: tuple[Part, ...] = field(default=(*PARTS, PersonalKernel()), metadata=IN_CODE)
-    priors: Priors = field(default=PRIORS, metadata=IN_CODE)
-    decision: sizes.Decision | None = field(default=None, metadata=IN_CODE)
+    parts: tuple[Part, ...] = field(default=(*PARTS, PersonalKernel()), metadata=IN_CODE, repr=False)
+    priors: Priors = field(default=PRIORS, metadata=IN_CODE, repr=False)
+    decision: sizes.Decision | None = field(default=None, metadata=IN_CODE, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -197,7 +197,7 @@ class PACE(Differs):
         decision = self.decision or found
         return replace(
             self, features=spec, learn=None, budget=None, regime=found.regime, precision=precision, decision=decision,
-            **self.questions(once, bounded),
+            **self.questions(task, once, bounded),
         )  # fmt: skip
 
     def start(self, space: Space, task: Task) -> Streams:

@@ -165,7 +165,8 @@ def personalized(samples: OwnSamples, parts: Sequence[Part], pooled: Pooled, jud
         likelihood.weigh(stay)
     candidates = [stay, *(each for part in parts for each in part.candidates(samples, stay))]
     mixture, shares = average(candidates, likelihood)
-    chosen = {**pooled.chosen, **shares, "alpha": mixture.alpha, **gained(candidates, mixture, likelihood)}
+    told = {name: round(share, 4) for name, share in shares.items()}
+    chosen = {**pooled.chosen, **told, "alpha": mixture.alpha, **gained(candidates, mixture, likelihood)}
     base, streams, offset = solution(samples, mixture)
     if isinstance(likelihood, OfClasses):
         return _classifier(samples, likelihood, mixture, pooled, method, chosen, base, streams, offset)
