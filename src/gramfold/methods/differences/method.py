@@ -34,8 +34,8 @@ class Differs(Analytic):
             raise GramfoldError(f"personal is True, False or None (where it pays), not {self.personal!r}")
 
     def questions(self, task: Task, once: bool, bounded: bool) -> dict[str, Any]:
-        """`groups` and `personal`, once it is settled whether these are asked for: not where further rounds are not wanted, and for
-        continuous targets groups only on request."""
+        """`groups` and `personal`, once it is settled whether these are asked for: not where further rounds are not wanted, and
+        for continuous targets groups only on request."""
         if bounded and (self.groups not in (None, False) or self.personal):
             raise GramfoldError(
                 "how clients differ is learned from sums without noise: with differential privacy leave out groups and personal"
