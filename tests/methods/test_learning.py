@@ -16,8 +16,9 @@ LEARNED = "bias+linear+fourier:48@learned:1"
 APART = {"groups": False, "personal": False}
 """What PACE asks about how clients differ depends on the cut, by nature."""
 METHODS = [
-    gf.AFL(features=LEARNED), gf.FedHiP(features=LEARNED), gf.APFL(features=LEARNED), gf.PACE(features=LEARNED, regime="sum", **APART),
-    gf.PACE(features="columns+" + LEARNED, **APART), gf.APFL(features=LEARNED, refinement=LEARNED),
+    gf.AFL(features=LEARNED), gf.FedHiP(features=LEARNED), gf.APFL(features=LEARNED),
+    gf.PACE(features=LEARNED, regime="sum", **APART), gf.PACE(features="columns+" + LEARNED, **APART),
+    gf.APFL(features=LEARNED, refinement=LEARNED),
 ]  # fmt: skip
 
 

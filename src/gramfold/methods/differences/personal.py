@@ -19,7 +19,7 @@ MOST_COLUMNS = 256
 """Inputs up to which it is learned: it takes so many squared numbers, and many columns are pixels."""
 SETTLED = 0.15
 """Of how much columns matter: a pass that moves less of it is the last."""
-CLEARLY = 0.02
+CLEARLY = 0.05
 """By so many nats a sample left-out samples must be likelier in the metric of the first pass than without any."""
 
 
@@ -63,11 +63,14 @@ class Personal(Record, kind="differences/personal"):
         """What its metric comes to."""
         columns = map.columns
         assert columns is not None
-        assert self.first is not None
-        assert self.before is not None
         root = arrays.to_numpy(self.root)
         maps = personal_maps(unit_spread(root @ root, within, n), columns, seed)
-        return Found(None, maps, importance(root, within), self.first - self.before)
+        return Found(None, maps, importance(root, within), self.gain)
+
+    @property
+    def gain(self) -> float:
+        """Of the metric on no preference, in nats a sample: none before there was a second pass."""
+        return 0.0 if self.first is None or self.before is None else self.first - self.before
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

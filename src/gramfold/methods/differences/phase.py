@@ -104,8 +104,8 @@ class Differing(Record, kind="differences"):
             following = self.personal.after(total)
             if following is not None and not following.settled and after.rounds < ROUNDS:
                 return replace(after, personal=following)
-            best = following or (self.personal if self.personal.first is not None else None)
-            if best is not None:
+            best = following or self.personal
+            if best.gain > 0:
                 _, within, _, n = personal.read(total)
                 found = best.found(within, n, self.space.map, self.seed)
             after = replace(after, personal=None, metric=found)

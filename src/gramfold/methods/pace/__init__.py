@@ -126,9 +126,10 @@ class PACE(Differs):
     it does not.
 
     `groups`: of clients that resemble each other, whose samples count for more in each other's models: found and kept where they
-    help (None; for continuous targets True), not looked for (False, and then a client's model does not depend on how the others' data is split), or given: the
-    group of every client by its name (the country, the scanner). `personal`: whether the metric that clients' own functions share
-    is learned, on tables (None: yes). Both take two small rounds before the moments; docs/differ.md.
+    help (None; for continuous targets True), not looked for (False, and then a client's model does not depend on how the others'
+    data is split), or given: the group of every client by its name (the country, the scanner). `personal`: whether the metric
+    that
+    clients' own functions share is learned, on tables (None: yes). Both take small rounds before the moments; docs/differ.md.
     """
 
     name: ClassVar[str] = "pace"

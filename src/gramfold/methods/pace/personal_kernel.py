@@ -25,13 +25,14 @@ class PersonalKernel(Part):
             return []
         likelihood, found = samples.likelihood, []
         penalties = self.of_classes if likelihood.classification else self.of_values
+        before = self.before / (2 * len(penalties) * len(samples.personal))  # the best of so many is taken
         for map in samples.personal:
             ridge = OwnRidge(map, map(samples.inputs), samples.roots)
-            alone = [samples.alone(self.name, ridge, penalty, self.before) for penalty in penalties]
+            alone = [samples.alone(self.name, ridge, penalty, before) for penalty in penalties]
             beside, step = [], likelihood.step
             for penalty in penalties:
                 fit, numbers = ridge.fit(likelihood.unexplained(stay), penalty)
                 coordinates: dict[Basis, Array] = {ridge: step * numbers}
-                beside.append(Candidate(self.name, stay.scores, stay.added + step * fit, 1.0, coordinates, self.before))
+                beside.append(Candidate(self.name, stay.scores, stay.added + step * fit, 1.0, coordinates, before))
             found += [max(alone, key=likelihood.of), max(beside, key=likelihood.of)]
         return found
