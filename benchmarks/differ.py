@@ -169,6 +169,27 @@ def cost(folder: Path, seed: int) -> Iterator[Row]:
 DATA = {"parkinson": parkinson, "schools": schools, "domains": domains, "heart": heart, "cost": cost}
 
 
+PAGE, MARKS = Path("docs/differ.md"), ("<!-- differ -->\n", "<!-- /differ -->")
+
+
+def page(found: Row) -> None:
+    """Write the table of a result file into the page."""
+    rows = found["rows"]
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    lines = [f"| data | cut | {' | '.join(methods)} |", f"| --- | --- |{' ---: |' * len(methods)}"]
+    for data, cut in dict.fromkeys((row["data"], row["cut"]) for row in rows):
+        cells = []
+        for method in methods:
+            of = [row["figure"] for row in rows if (row["data"], row["cut"], row["method"]) == (data, cut, method)]
+            cells.append(f"{np.mean(of):.3f}" if of else "")
+        lines.append(f"| {data} | {cut} | {' | '.join(cells)} |")
+    text = PAGE.read_text()
+    before, after = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
+    said = "Root mean square error or (domains, heart, classes) accuracy, mean over clients; `python -m benchmarks.differ` "
+    said += f"at {found['commit']}.\n\n"
+    PAGE.write_text(text[:before] + said + "\n".join(lines) + "\n" + text[after:])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
@@ -187,6 +208,7 @@ def main() -> None:
                 given.out.write_text(json.dumps({"commit": commit(), "rows": rows}, indent=1) + "\n")
     if given.out.parent == RESULTS:
         stamp(given.out.stem)
+        page(json.loads(given.out.read_text()))
 
 
 if __name__ == "__main__":
