@@ -129,6 +129,8 @@ class PACE(Analytic):
             raise GramfoldError(f"learn is True, False or None (where it pays), not {self.learn!r}")
         if self.precision not in (None, *PRECISIONS):
             raise GramfoldError(f"numbers travel in one of {', '.join(PRECISIONS)}, not {self.precision!r}")
+        if self.weights is not None and len(self.weights) != 2:
+            raise GramfoldError(f"weights are a pair, one for each term of evidence, not {self.weights!r}")
         require_regime(self._regime, self.name)
         _ = self._most_bytes
 
