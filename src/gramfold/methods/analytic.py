@@ -9,10 +9,10 @@ from gramfold.features import FeatureMap, Map
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods import learning
-from gramfold.methods.learning import Learning, Plan
+from gramfold.methods.learning import DirectionsPlan, Finding, Learning, Plan, directions
 from gramfold.methods.learning.own_parts import Common
 from gramfold.methods.protocol import ClientData, Method
-from gramfold.methods.spaces import MapLike, Space, draw_map, plain_term
+from gramfold.methods.spaces import MapLike, Space, counting, draw_map, plain_term
 from gramfold.moments import Implied, Moments
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
@@ -43,6 +43,8 @@ class Analytic(Method):
     rounds of the learning come first."""
 
     weighted: ClassVar[bool] = True
+    learns: ClassVar[bool] = True
+    """Whether there are rounds in which features can be learned."""
 
     features: MapLike | None = None
     """None: a linear one, of rows of one length where a backbone made them, else of columns as they are."""
@@ -51,12 +53,14 @@ class Analytic(Method):
         _ = self._plan
 
     @property
-    def _plan(self) -> Plan | None:
-        return Plan.of(self.features)
+    def _plan(self) -> Plan | DirectionsPlan | None:
+        return learning.plan_of(self.features)
 
     def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> Method:
         if self.features is not None:
             return self
+        if task.inputs > directions.WIDE and self.learns and not (once or bounded):
+            return replace(self, features=directions.default(task.samples, masked))
         return replace(self, features=f"bias+{plain_term(task, bounded)}")
 
     @property
@@ -84,13 +88,15 @@ class Analytic(Method):
 
     def is_last(self, round_number: int, broadcast: Any) -> bool:
         """Learning may take fewer rounds than it was given."""
-        return not isinstance(broadcast, Learning)
+        return not isinstance(broadcast, Learning | Finding)
 
     def begin(self, task: Task) -> Any:
         if self.features is None:
             return self.settled(task).begin(task)
         if self._plan is None:
             return self.start(Space.of(draw_map(self.features, task), task), task)
+        if isinstance(self._plan, DirectionsPlan):
+            return Finding.begin(self._plan, task, self._started(task))
         return learning.begin(self._plan, task, self._started(task), self.takes_own_parts)
 
     def start(self, space: Space, task: Task) -> Record:
@@ -105,6 +111,8 @@ class Analytic(Method):
     def local(self, client: ClientData, broadcast: Any) -> Any:
         if isinstance(broadcast, Learning):
             return learning.local(client, broadcast)
+        if isinstance(broadcast, Finding):
+            return broadcast.local(counting(client))
         return self.upload(client, broadcast)
 
     def upload(self, client: ClientData, broadcast: Any) -> Moments:
@@ -113,6 +121,9 @@ class Analytic(Method):
         return space.fold(client)
 
     def aggregate(self, total: Any, broadcast: Any) -> Any:
+        if isinstance(broadcast, Finding):
+            found = broadcast.after(total)
+            return found if isinstance(found, Finding) else self.learned(broadcast.start, found)
         if not isinstance(broadcast, Learning):
             return self.solve(total, broadcast)
         after = learning.step(total, broadcast)
@@ -123,14 +134,16 @@ class Analytic(Method):
         """What clients are sent after the round of the moments, from their sum."""
 
     def check_packet(self, packet: Packet, broadcast: Any) -> None:
-        asked: Learning | Space = broadcast if isinstance(broadcast, Learning) else broadcast.space
+        asked: Learning | Finding | Space = broadcast if isinstance(broadcast, Learning | Finding) else broadcast.space
         asked.check_packet(packet)
 
     def check(self, upload: Any, broadcast: Any) -> None:
-        asked: Learning | Space = broadcast if isinstance(broadcast, Learning) else broadcast.space
+        asked: Learning | Finding | Space = broadcast if isinstance(broadcast, Learning | Finding) else broadcast.space
         asked.check(upload)
 
     def implied(self, broadcast: Any) -> Implied:
+        if isinstance(broadcast, Finding):
+            return Implied()
         space: Space = broadcast.asked if isinstance(broadcast, Learning) else broadcast.space
         return space.map.implied
 

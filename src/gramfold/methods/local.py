@@ -27,6 +27,7 @@ class Local(Analytic):
     summary: ClassVar[str] = "each client alone: ridge on its own data"
     paper: ClassVar[str] = "ridge regression"
     probabilistic: ClassVar[bool] = True
+    learns: ClassVar[bool] = False
 
     beta: float | None = None
 
