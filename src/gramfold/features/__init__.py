@@ -14,6 +14,6 @@ RESTORE["map"] = restore
 
 __all__ = [
     "ACTIVATIONS", "Bias", "Block", "Chain", "Concat", "DeepMap", "DirectionsMap", "DrawnMap", "FeatureMap", "Fourier",
-    "Linear", "Map", "Metric", "MetricMap", "Normalize", "Nystroem", "Pairs", "Projection", "Standardize", "draw", "draw_described",
-    "fingerprint_of", "layer_names", "of_length_one", "parse", "restore",
+    "Linear", "Map", "Metric", "MetricMap", "Normalize", "Nystroem", "Pairs", "Projection", "Standardize", "draw",
+    "draw_described", "fingerprint_of", "layer_names", "of_length_one", "parse", "restore",
 ]  # fmt: skip

@@ -60,7 +60,8 @@ class DirectionsMap:
     @functools.cached_property
     def directions(self) -> np.ndarray:
         """U in float64, in the units of z."""
-        return np.asarray(arrays.to_numpy(self.arrays[DIRECTIONS]), np.float64) * self.after.inputs**0.5
+        numbers: np.ndarray = arrays.to_numpy(self.arrays[DIRECTIONS]).astype(np.float64)
+        return np.asarray(numbers * self.after.inputs**0.5)
 
     @property
     def implied(self) -> Implied:
