@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import random_array
 
 import gramfold as gf
+from gramfold.export import onnx_model
 from gramfold.numerics import memory
 
 
@@ -31,6 +32,24 @@ def test_a_gram_matrix_that_does_not_fit_is_one_line(monkeypatch):
     federation = gf.Federation.split(X, y, 2, "iid")
     with pytest.raises(gf.GramfoldError, match=r"50001 features take 80\.0 GB, and 8\.0 GB are there; .*directions:512"):
         gf.run(gf.AFL(features="bias+linear"), federation)
+
+
+def test_a_site_asks_for_its_own_rows(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 3e8)
+    X = random_array((800, 50_000), density=0.001, format="csr", rng=0)
+    federation = gf.Federation.split(X, np.arange(800) % 2, 2, "iid")
+    with pytest.raises(gf.GramfoldError, match="samples of 50001 features take .* GB, and 0.3 GB are there; give fewer columns"):
+        gf.run(gf.Local(), federation)
+
+
+def test_an_export_asks_for_its_matrices(monkeypatch):
+    pytest.importorskip("onnx")
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 30_000)), np.arange(40) % 2
+    head = gf.run(gf.AFL(features="bias+relu:400"), gf.Federation.split(X, y, 2, "iid")).heads["0"]
+    monkeypatch.setattr(memory, "available", lambda: 2e8)
+    with pytest.raises(gf.GramfoldError, match="take 0.3 GB, and 0.2 GB are there; export a head of a smaller map"):
+        onnx_model(head)
 
 
 def test_predictions_that_do_not_fit_are_one_line(monkeypatch):

@@ -12,11 +12,15 @@ from gramfold.methods import learning
 from gramfold.methods.learning import DirectionsPlan, Finding, Learning, Plan, directions
 from gramfold.methods.learning.own_parts import Common
 from gramfold.methods.protocol import ClientData, Method
-from gramfold.methods.spaces import MapLike, Space, counting, draw_map, plain_term
+from gramfold.methods.spaces import FEWER, MapLike, Space, counting, draw_map, plain_term
 from gramfold.moments import Implied, Moments
+from gramfold.numerics import memory
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
+
+SQUARES = 4
+"""Matrices of features x features at the server: the sum, its factor, and room to work."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,10 @@ class Analytic(Method):
         if self.features is None:
             return self.settled(task).begin(task)
         if self._plan is None:
-            return self.start(Space.of(draw_map(self.features, task), task), task)
+            space = Space.of(draw_map(self.features, task), task)
+            if self.learns:
+                memory.ask(SQUARES * 8 * space.map.dim**2, f"sums of {space.map.dim} features", FEWER)
+            return self.start(space, task)
         if isinstance(self._plan, DirectionsPlan):
             return Finding.begin(self._plan, task, self._started(task))
         return learning.begin(self._plan, task, self._started(task), self.takes_own_parts)
