@@ -31,7 +31,7 @@ CUTS = [(100, 0.1), (100, 0.5), (100, 1.0)]
 TOLD = (
     ("digits", "10 dirichlet:0.1"), ("digits", "50 quantity:0.5"), ("ten writers", "1 each"), ("ten writers", "4 each"),
     ("breast cancer", "20 dirichlet:1"), ("heart", "hospitals"), ("Parkinson", "patients"), ("Friedman 1", "sites"),
-    ("eight domains", "1 each"), ("eight domains", "8 each"), ("CIFAR-100", "100 dirichlet:0.1"), ("CIFAR-100", "100 dirichlet:1"),
+    ("eight domains", "1 each"), ("eight domains", "8 each"), ("CIFAR-100", "100 dirichlet:0.1"),
 )  # fmt: skip
 """Small clients and large, skew and shift, tables and embeddings."""
 
@@ -49,8 +49,8 @@ CHANGES: dict[str, Callable[[gf.PACE], gf.PACE]] = {
     "all as likely before": lambda method: replace(method, parts=tuple(replace(part, before=1.0) for part in PARTS)),
     "models of one's own on the residuals' map": lambda method: replace(method, parts=(*without("own"), Own("on_refinement"))),
     "residuals of ReLU features everywhere": lambda method: replace(method, refinement="relu:1024"),
-    "few = 15": lambda method: replace(method, priors=replace(PRIORS, few=15.0)),
-    "few = 60": lambda method: replace(method, priors=replace(PRIORS, few=60.0)),
+    "few = 25": lambda method: replace(method, priors=replace(PRIORS, few=25.0)),
+    "few = 100": lambda method: replace(method, priors=replace(PRIORS, few=100.0)),
     "a step worth 3": lambda method: replace(method, priors=replace(PRIORS, step=3.0)),
     "a step worth 12": lambda method: replace(method, priors=replace(PRIORS, step=12.0)),
     "half the cosine": lambda method: replace(method, priors=replace(PRIORS, cosine=0.75)),

@@ -6,38 +6,45 @@ the first two the outcome is a GramfoldError or an equal object. After the third
 is used, or an object that works. Nothing takes long or much memory.
 """
 
+import asyncio
 import io
 import json
 import random
 import resource
+import sys
 import time
 import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import gramfold as gf
 from gramfold import uploads, wire
+from gramfold.cli.main import main
 from gramfold.engines.checkpoint import Checkpoint
 from gramfold.engines.events import Event
 from gramfold.errors import MALFORMED
 from gramfold.federation import Samples, load_npz
 from gramfold.federation.federation import ClientArrays
 from gramfold.methods import ClientData, Method
-from gramfold.remote import diary, erasure, places, release, run, state
+from gramfold.remote import diary, erasure, places, register, release, run, state
 from gramfold.remote.ledger import Ledger, SentUpload
 from gramfold.remote.tasks import task_from_json, task_to_json
-from gramfold.results.folder import read_page
+from gramfold.results.folder import page, read_page, seeds_page, write_page
+from gramfold.serving.app import load_heads, make_app
 from gramfold.uploads import GroupedMoments, NamedSums, PerClient
 from gramfold.wire import Packet
 from gramfold.wire.packet import _AT, _sealed
 from gramfold.wire.record import Record
+from report_cases import BENCH
 
 MOST_SECONDS, MOST_BYTES = 2.0, 2**30
 
@@ -51,7 +58,7 @@ class Specimen:
     read: Callable[[bytes], Any]
     use: Callable[[Any], Any]
     kind: str = "packet"
-    """What its structure is: a packet, json, or an npz file, which has a checksum of its own."""
+    """What its structure is: a packet, json, sealed json, or an npz file, which has a checksum of its own."""
 
 
 @dataclass
@@ -143,6 +150,14 @@ def _resized(data: bytes, rng: random.Random) -> bytes:
 
 
 def _restructured(specimen: Specimen, rng: random.Random) -> bytes:
+    if specimen.kind == "sealed":
+        changed = _changed({k: v for k, v in json.loads(specimen.data).items() if k != wire.CHECKSUM}, rng)
+        if rng.random() < 0.1 or not isinstance(changed, dict):
+            return _dump(changed).encode(errors="surrogatepass")  # without a checksum
+        try:
+            return _dump(wire.sealed(changed)).encode(errors="surrogatepass")
+        except ValueError:  # numbers that nobody could seal
+            return _dump(changed).encode(errors="surrogatepass")
     if specimen.kind == "json":
         lines = specimen.data.decode().splitlines()
         at = rng.randrange(len(lines))
@@ -219,7 +234,7 @@ def specimens(folder: Path) -> list[Specimen]:
     federation = gf.Federation.from_clients(clients)
     return [
         *_moments(X, codes), *_uploads(X, codes), *_models(folder, federation), *_runs(folder, federation),
-        *_records(folder, federation), *_data(folder, X, codes),
+        *_records(folder, federation), *_data(folder, X, codes), *_commands(folder, federation), *_questions(folder, federation),
     ]  # fmt: skip
 
 
@@ -350,11 +365,10 @@ def _runs(folder: Path, federation: gf.Federation) -> Iterator[Specimen]:
 
     def use_run(found: gf.Result) -> Any:
         assert found.run is not None
-        assert found.run.total is not None
         sent = found.run.broadcast.pack()
         return [
             found.to_dict(),
-            _packed(found.run.total.pack()),
+            None if found.run.total is None else _packed(found.run.total.pack()),
             sent.meta,
             sent.digest(),
             found.run.task,
@@ -405,7 +419,10 @@ def _records(folder: Path, federation: gf.Federation) -> Iterator[Specimen]:
     places_file = {"sums": [["sum", ["a", "b"]]]}
     yield of("places.json", places_file, lambda _: sorted(places.needed(place, "other", "c", [], ["a", "b", "c"])))
     yield of("site.json", {"site": "north"}, state._owner)
-    yield of("forgotten.jsonl", [{"site": "north", "time": "now"}] * 2, lambda _: erasure.forgotten(place))
+    forgotten = [{"site": "north", "time": "now", "left": ["south"]}] * 2
+    yield of("forgotten.jsonl", forgotten, lambda _: _erased(erasure.Forgotten(place)))
+    marks = [{"time": "now", "marks": ["0" * 64, "1" * 64]}]
+    yield of("gramfold-forgotten.jsonl", marks, lambda _: sorted(register.read(place / "out")._marks))
     yield of("sent.jsonl", [{"upload": "1", "bytes": 3}, {"refused": "no"}], lambda _: sorted(diary.released(place)))
     events = [json.loads(Event("local", 1, 2, "north").to_json())]
     read_events: Callable[[Path], Any] = lambda path: [  # noqa: E731
@@ -414,14 +431,125 @@ def _records(folder: Path, federation: gf.Federation) -> Iterator[Specimen]:
     yield of("events.jsonl", events, read_events, sealed=False)
     task = json.loads(task_to_json(federation.task))
     yield of("task", task, lambda path: task_from_json(path.read_text(errors="replace")), sealed=False)
-    page = {
+    outcome = {
         "gramfold": "0",
         "format": 1,
         "seed": 0,
         "methods": [],
         "sites": {"answered": ["north"], "excluded": {"west": "late"}},
     }
-    yield of("result.json", page, lambda _: [read_page(place), run.outcome(place)])
+    yield of("result.json", outcome, lambda _: [read_page(place), run.outcome(place)])
+
+
+def _erased(found: erasure.Forgotten) -> Any:
+    return [found.times, found.hashes()]
+
+
+# --- pages, questions and commands ---
+
+
+def _command(target: Path | None, *arguments: str) -> Any:
+    """What a command says and writes; its own one-line error as ours, and anything else as it is."""
+    said, complained = io.StringIO(), io.StringIO()
+    if target is not None:
+        target.unlink(missing_ok=True)
+    with redirect_stdout(said), redirect_stderr(complained), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["gramfold", *arguments])
+        try:
+            main()
+        except SystemExit as leaving:
+            code = leaving.code or 0
+    if code == 2:
+        lines = [line for line in complained.getvalue().splitlines() if not line.startswith("warning: ")]
+        assert len(lines) == 1, lines
+        assert lines[0].startswith("error: "), lines
+        raise gf.GramfoldError(lines[0])
+    assert code == 0, complained.getvalue()
+    return [said.getvalue(), target.read_text(encoding="utf-8") if target is not None else ""]
+
+
+def _commands(folder: Path, federation: gf.Federation) -> Iterator[Specimen]:
+    """Commands that read files of others: reports of all kinds, by themselves and beside each other, predictions, a run's end."""
+    place = folder / "commands"
+    results = [gf.run(method, federation) for method in (gf.AFL(), gf.PACE(features="bias+linear"))]
+    about = {"engine": "inprocess", **federation.description, "labels": federation.label_counts()}
+    pages = [page(results, seed=seed, **about, sites={"answered": ["north"], "excluded": {}}) for seed in (0, 1)]
+    compared = gf.compare(["afl", "local"], (np.eye(40)[:, :4], np.arange(40) % 3), seeds=2, clients=2, partition="iid")
+    contents = {"run": pages[0], "seeds": seeds_page(pages, compared.to_dict())}
+    write_page(place / "other", pages[0])
+    for name, content in contents.items():
+        write_page(place / name, content)
+        data, html = (place / name / "result.json").read_bytes(), place / f"{name}.html"
+        alone, both = ("report", str(place / name)), ("report", str(place / name), str(place / "other"))
+        for what, arguments in (("alone", alone), ("beside another", both)):
+            run_it = partial(_called, place / name / "result.json", html, (*arguments, "--out", str(html)))
+            yield Specimen(f"report of {name} {what}", data, run_it, lambda found: found, "sealed")
+    end = partial(_called, place / "run" / "result.json", None, ("flower", "outcome", str(place / "run")))
+    yield Specimen("flower outcome", wire.read(place / "run" / "result.json"), end, lambda found: found, "sealed")
+    (place / "bench.json").write_text(json.dumps(BENCH))
+    bench = partial(
+        _called, place / "bench.json", place / "b.html", ("report", str(place / "bench.json"), "--out", str(place / "b.html"))
+    )
+    yield Specimen("report of a bench", wire.read(place / "bench.json"), bench, lambda found: found, "json")
+    head, samples, table = place / "head.safetensors", place / "samples.npz", place / "table.csv"
+    results[1].heads["north"].save(head)
+    np.savez(samples, features=federation.clients[0].test().inputs)
+    predict = ("predict", str(head), str(samples), "--out", str(table), "--every-class")
+    yield Specimen("predict", wire.read(head), partial(_called, head, table, predict), lambda found: found)
+
+
+def _called(file: Path, target: Path | None, arguments: tuple[str, ...], data: bytes) -> Any:
+    file.write_bytes(data)
+    return _command(target, *arguments)
+
+
+def _questions(folder: Path, federation: gf.Federation) -> Iterator[Specimen]:
+    """Requests to `gramfold serve`: whatever comes, the answer is a prediction or says what is wrong with it."""
+    path = folder / "served.safetensors"
+    gf.run(gf.PACE(features="bias+linear"), federation).heads["north"].save(path)
+    app = make_app(load_heads([path]))
+    question = json.dumps({"features": federation.clients[0].test().inputs[:3].tolist(), "origin": None}).encode()
+
+    def ask(kind: str, body: bytes) -> Any:
+        status, answer = asyncio.run(_request(app, kind, body))
+        if status in (400, 411, 413):
+            raise gf.GramfoldError(answer["error"])
+        assert status == 200, (status, answer)
+        return answer
+
+    yield Specimen("question", question, partial(ask, "application/json"), lambda found: found, "json")
+    about = b'Content-Disposition: form-data; name="image"; filename="a.png"\r\nContent-Type: image/png'
+    form = b"--b\r\n" + about + b"\r\n\r\nPNG\r\n--b--\r\n"
+
+    def upload(data: bytes) -> str:
+        with suppress(gf.GramfoldError):  # this head takes no images: what counts is that the form is read, or refused
+            ask("multipart/form-data; boundary=b", data)
+        return "read"
+
+    yield Specimen("form", form, upload, lambda found: found, "npz")
+
+
+async def _request(app: Any, kind: str, body: bytes) -> tuple[int, Any]:
+    sent: list[Any] = []
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Any:
+        return messages.pop() if messages else {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"localhost"), (b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/predict",
+        "raw_path": b"/predict",
+        "query_string": b"",
+        "headers": headers,
+    }
+    await app({**scope, "http_version": "1.1", "scheme": "http", "root_path": "", "client": None, "server": None}, receive, send)
+    return sent[0]["status"], json.loads(b"".join(message.get("body", b"") for message in sent[1:]))
 
 
 def _data(folder: Path, X: np.ndarray, codes: np.ndarray) -> Iterator[Specimen]:

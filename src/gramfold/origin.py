@@ -10,6 +10,17 @@ import numpy as np
 from gramfold.errors import MALFORMED, GramfoldError
 
 BACKBONE, TABLE = "backbone", "table"
+SERIES = "series"
+"""What a backbone takes, as its options say (`kind`)."""
+
+
+def is_series(values: Any) -> bool:
+    """Whether these are series, and not rows of numbers: an array of three dimensions, or a list of arrays of two."""
+    if isinstance(values, list | tuple):
+        return bool(values) and all(getattr(one, "ndim", 0) == 2 for one in values)
+    return getattr(values, "ndim", 0) == 3
+
+
 _REMEDY = {BACKBONE: "extract with that one", TABLE: "give it the raw rows, which it encodes itself"}
 
 

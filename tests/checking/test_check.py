@@ -1,5 +1,7 @@
 """What `check` finds in tables that are wrong in one way each, and that it finds nothing in tables that are right."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -43,6 +45,10 @@ def clients(**changed: object) -> list[ClientTable]:
         labels = columns.pop("ill")
         made.append(ClientTable(site, {name: Cells(np.asarray(values)) for name, values in columns.items()}, labels))
     return made
+
+
+def with_column(table: ClientTable, name: str, values: np.ndarray) -> ClientTable:
+    return replace(table, cells={**table.cells, name: Cells(values)})
 
 
 def found(tables: list[ClientTable], **more: object) -> list[tuple[str, str, str | None, str | None]]:
@@ -117,14 +123,13 @@ def test_of_two_clients_either_may_be_the_odd_one():
 
 def test_half_of_the_clients_in_another_unit_are_all_told():
     tables = clients(all_chol=lambda table: table["chol"])
-    for table in tables[:2]:
-        dict.__setitem__(table.cells, "chol", Cells(table.cells["chol"].values * 38.67))
+    tables = [with_column(table, "chol", table.cells["chol"].values * 38.67) for table in tables[:2]] + tables[2:]
     assert {each[2] for each in found(tables)} in ({"north", "south"}, {"west", "east"})
 
 
 def test_what_is_the_same_at_many_is_said_once():
     tables = clients(all_ward=lambda table: np.full(N, "day", dtype=object))
-    dict.__setitem__(tables[3].cells, "ward", Cells(np.array(["day", "er"] * (N // 2), dtype=object)))
+    tables[3] = with_column(tables[3], "ward", np.array(["day", "er"] * (N // 2), dtype=object))
     assert found(tables) == [("constant", NOTICE, "north, south, west", "ward")]
 
 

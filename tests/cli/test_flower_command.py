@@ -58,7 +58,7 @@ def test_new_writes_what_the_readme_speaks_of(gramfold, tmp_path):
     assert app["config"]["sites"] == "a,b"
     assert app["components"]["clientapp"] == "gramfold.engines.flower.client_app:app"
     site = tomllib.loads((project / "sites/b/site.toml").read_text())
-    assert site == {"name": "b", "loader": "loader.py:load", "state-dir": "state"}
+    assert site == {"name": "b", "server": "federation.example.org:443", "loader": "loader.py:load", "state-dir": "state"}
     assert (project / "sites/b/ca.crt").read_text() == (project / "server/keys/ca.crt").read_text()
     nginx = (project / "server/nginx.conf").read_text()
     assert "listen 443 ssl;" in nginx

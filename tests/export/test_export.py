@@ -32,6 +32,7 @@ from gramfold.federation import Federation, digits_as_images
 from gramfold.heads import Head, Stream
 from gramfold.methods import ANALYTIC, ON_IMAGES
 from gramfold.origin import Origin
+from gramfold.solve.evidence import Cosine
 from raw_cases import pictures, write_photos, write_tokens_model
 
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -73,7 +74,7 @@ def test_many_classes_whose_evidence_is_bent(rng):
     y = np.arange(800) % 40
     X = rng.standard_normal((40, 16))[y] + rng.standard_normal((800, 16))
     head = gf.run(gf.PACE(features="bias+linear"), gf.Federation.split(X, y, clients=2, partition="iid", seed=0)).heads["0"]
-    assert head.evidence.terms[0].bend == 0.25
+    assert head.evidence.terms[0] == Cosine(0.25)
     assert_same(head, X[:50].astype(np.float32))
 
 

@@ -62,9 +62,9 @@ def test_images_stay_bytes(write):
 
 
 BAD = {
-    "no features": ({"labels": Y}, "needs `labels` and either `features` or `images`; found labels"),
+    "no features": ({"labels": Y}, "needs `labels` and either `features`, `images` or `series`; found labels"),
     "no labels": ({"features": X}, "needs `labels`"),
-    "both": ({"features": X, "images": X, "labels": Y}, "either `features` or `images`"),
+    "both": ({"features": X, "images": X, "labels": Y}, "either `features`, `images` or `series`"),
     "nothing": ({}, "found nothing"),
     "NaN": ({"features": np.where(np.arange(6)[:, None] == 4, np.nan, X), "labels": Y}, "sample 4 has NaN"),
     "infinity": ({"features": np.full((6, 2), np.inf), "labels": Y}, "sample 0 has NaN or infinite"),

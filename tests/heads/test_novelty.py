@@ -40,9 +40,7 @@ def test_a_sketch_has_a_fixed_number_of_columns_and_is_right_on_average(rng):
     assert lengths.mean() == pytest.approx(expected.mean(), rel=3 * np.sqrt(2 / COLUMNS / 4))
 
 
-@pytest.mark.parametrize(
-    "method", ["local", "afl", gf.PACE(learn=False), gf.PACE(learn=False, regime="sketch"), gf.PACE(regime="moments")]
-)
+@pytest.mark.parametrize("method", ["local", "afl", gf.PACE(learn=False), gf.PACE(learn=False, regime="sketch"), gf.PACE()])
 def test_new_samples_are_as_usual_as_training_ones_and_strange_ones_are_not(method, rng, tmp_path):
     axes = rng.standard_normal((3, 10))
     X = rng.standard_normal((800, 3)) @ axes + 0.3 * rng.standard_normal((800, 10))

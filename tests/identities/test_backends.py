@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import gramfold as gf
 from gramfold import features
 from gramfold.methods import ANALYTIC
+from gramfold.methods.pace.candidates import Blend
 from gramfold.numerics import arrays
 from gramfold.solve.dual import ridge_from_rows
 from gramfold.solve.leave_one_out import Kernel, leverages
@@ -138,7 +139,7 @@ def test_clients_that_go_their_own_way_agree(rng):
         turned = np.linalg.qr(rng.standard_normal((8, 8)))[0]
         parts[str(k)] = ((centres[codes] + rng.standard_normal((100, 8))) @ turned, codes)
     federation = gf.Federation.from_clients(parts, test=0.0, labels=range(4))
-    method = gf.PACE(features="bias+linear+fourier:256", refinement="relu:16")
+    method = gf.PACE(features="bias+linear+fourier:256", refinement="relu:16", parts=(Blend(),))
     on_numpy, on_torch = gf.run(method, federation), gf.run(method, federation, device=TORCH_ON_CPU)
     assert max(head.chosen["alpha"] for head in on_numpy.heads.values()) > 0
     for name, head in on_numpy.heads.items():

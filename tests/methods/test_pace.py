@@ -116,14 +116,16 @@ def shifted(clients: int, n: int, turn: float, seed: int = 0) -> dict[str, tuple
 
 
 def test_where_features_shift_a_client_goes_its_own_way_and_where_they_do_not_it_stays():
-    """Ahead of the shared model, of each alone and of FedHiP with the shift; none goes its own way without it."""
+    """Ahead of the shared model, of each alone and of FedHiP with the shift; none leaves the shared solution without it."""
     apart = gf.Federation.from_clients(shifted(6, 300, turn=2.0))
     result = gf.run(PACE(features="bias+linear"), apart)
-    assert sum(client.chosen["alpha"] > 0 for client in result.clients.values()) >= 2
-    for rival in (gf.Local, gf.FedHiP, gf.APFL):
-        assert result.mean_accuracy > gf.run(rival("bias+linear"), apart).mean_accuracy - 0.005  # 1800 test samples
+    assert sum(client.chosen["stay"] < 0.1 for client in result.clients.values()) >= 2
+    for rival in (gf.Local(), gf.FedHiP(), gf.APFL()):
+        assert (
+            result.mean_accuracy > gf.run(rival, apart).mean_accuracy - 0.01
+        )  # 1800 test samples, of which one in eight is wrong: a standard error is 0.008
     alike = gf.run(PACE(features="bias+linear"), gf.Federation.from_clients(shifted(6, 300, turn=0.0)))
-    assert max(client.chosen["alpha"] for client in alike.clients.values()) == 0
+    assert max(client.chosen.get("blend", 0.0) + client.chosen["own"] for client in alike.clients.values()) < 0.1
 
 
 def test_small_clients_with_everybodys_classes_do_not_believe_their_counts():
@@ -348,6 +350,6 @@ def test_people_who_each_hold_the_page_their_own_way():
     apart = gf.Federation.from_clients(parts, test=0.25, seed=0)
     mine = gf.run(PACE(features="bias+linear"), apart)
     for rival in (gf.Local(), gf.FedHiP(), gf.APFL()):
-        assert mine.mean_accuracy > gf.run(rival, apart).mean_accuracy - 0.005
+        assert mine.mean_accuracy > gf.run(rival, apart).mean_accuracy - 0.01  # 437 test samples
     estimate = np.mean([client.chosen["leave_one_out_accuracy"] for client in mine.clients.values()])
     assert abs(estimate - mine.mean_accuracy) < 0.03  # 450 test samples

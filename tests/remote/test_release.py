@@ -83,6 +83,20 @@ def test_a_damaged_note_of_the_last_release_is_not_taken_for_none(sites):
             sites.run(gf.AFL(), **SAFE)
 
 
+@pytest.mark.parametrize("method", [quick(gf.FedAvg, rounds=2), gf.PACE(features="bias+linear+fourier:16@learned:1")], ids=repr)
+def test_the_rule_remembers_methods_of_several_rounds(method, sites, federation):
+    """Their uploads are others in every run, so a second one with one changed site was released."""
+    sites.run(method, **SAFE)
+    assert sites.run(method, **SAFE)["sites"]["answered"] == sites.names, "of the same samples"
+    first = federation.clients[0]
+    write_site(sites.data("0"), Client("0", federation.clients[1].train, first.test))
+    with pytest.raises(GramfoldError, match="has changed by 0 only"):
+        sites.run(method, **SAFE)
+    with pytest.raises(GramfoldError, match="has changed by 0, 6 only"):
+        sites.run(method, nodes(sites, 6), **SAFE)
+    assert sites.run(method, **{"release-sites": 1})["sites"]["answered"] == sites.names
+
+
 def test_a_sum_of_too_few_sites_is_not_released_whatever_has_changed(tmp_path):
     """After one was forgotten and the other two sent anew, three uploads have changed; but only two sites are in the sum."""
     check_release(tmp_path, {"north": "1", "south": "1", "east": "1"}, 3)

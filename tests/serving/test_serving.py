@@ -21,10 +21,11 @@ from gramfold.extraction import load_data
 from gramfold.federation import Federation
 from gramfold.serving.app import load_heads, make_app
 from gramfold.serving.page import render
+from gramfold.serving.server import server_of
 from raw_cases import pictures, write_function, write_photos, write_tokens_model
 
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
-uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 
@@ -35,14 +36,12 @@ def a_png(code: int) -> bytes:
 
 
 @contextmanager
-def served(*paths: Path, backbone: str | None = None):
-    """A real server on a port of its own; gives its address."""
+def served(*paths: Path, backbone: str | None = None, **more):
+    """A real server on a port of its own, as `gramfold serve` starts it; gives its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    server = uvicorn.Server(
-        uvicorn.Config(make_app(load_heads(paths, backbone=backbone)), host="127.0.0.1", port=port, log_level="error")
-    )
+    server = server_of(make_app(load_heads(paths, backbone=backbone), **more), "127.0.0.1", port)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     deadline = time.monotonic() + 30

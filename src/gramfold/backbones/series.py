@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.backbones.base import SERIES, Backbone, fingerprint, finished
+from gramfold.backbones.base import Backbone, fingerprint, finished
 from gramfold.errors import GramfoldError
 from gramfold.numerics import seeds
-from gramfold.origin import KnownRows, known_rows
+from gramfold.origin import SERIES, KnownRows, known_rows
 
 LENGTH, GROUP = 9, 8
 """Steps of a kernel; kernels of a group."""
@@ -166,13 +166,6 @@ def as_series(values: Any, whose: str = "the series") -> list[np.ndarray]:
     return found
 
 
-def is_series(values: Any) -> bool:
-    """Whether these are series, and not rows of numbers: an array of three dimensions, or a list of arrays of two."""
-    if isinstance(values, list | tuple):
-        return bool(values) and all(np.ndim(one) == 2 for one in values)
-    return getattr(values, "ndim", 0) == 3
-
-
 def series(values: Any, features: str = f"rocket:{FEATURES}", steps: int | None = None) -> KnownRows:
     """Series as rows of numbers that know what made them: for `Federation.split`, `from_clients`, and everything that takes rows.
 
@@ -182,7 +175,7 @@ def series(values: Any, features: str = f"rocket:{FEATURES}", steps: int | None 
 
     >>> waves = [np.sin(np.arange(n) / 3) for n in (40, 50, 60)]
     >>> series(waves, "rocket:256").shape
-    (3, 271)
+    (3, 303)
     """
     listed = as_series(values)
     kind, _, number = features.partition(":")

@@ -28,17 +28,17 @@ class TransformerBackbone(Backbone):
         library.logging.disable_progress_bar()
         self.name, self._device = name or f"hf:{place}", device
         try:
-            config = library.AutoConfig.from_pretrained(place)
+            config = library.AutoConfig.from_pretrained(place, trust_remote_code=False)
             if hasattr(config, "mask_ratio"):
                 config.mask_ratio = 0.0
-            model = library.AutoModel.from_pretrained(place, config=config)
+            model = library.AutoModel.from_pretrained(place, config=config, trust_remote_code=False)
             self.kind = (
                 IMAGES if hasattr(config, "image_size") or hasattr(config, "vision_config") or _is_visual(model) else TEXTS
             )
             if self.kind == IMAGES:
-                self._processor = library.AutoImageProcessor.from_pretrained(place)
+                self._processor = library.AutoImageProcessor.from_pretrained(place, trust_remote_code=False)
             else:
-                self._processor = library.AutoTokenizer.from_pretrained(place)
+                self._processor = library.AutoTokenizer.from_pretrained(place, trust_remote_code=False)
         except Exception as error:  # its loaders raise OSError, ValueError, ImportError and their own
             reason = " ".join(str(error).split())[:200]
             known = "give the name of a model on the Hub, or a folder with config.json, the weights and the preprocessing"

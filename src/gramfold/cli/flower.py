@@ -87,6 +87,15 @@ def identity(
 
 
 @flower.command()
+def pin(folder: Annotated[Path, typer.Argument(help="Where to write the commands.")] = Path("pinned")) -> None:
+    """At a site: write commands for the start of the SuperNode's PATH that run this gramfold, whatever a server sends."""
+    require_flwr()
+    from gramfold.engines.flower.pinned import write_pins
+
+    typer.echo(f'PATH="{write_pins(folder).absolute()}:$PATH"')
+
+
+@flower.command()
 def outcome(out: Annotated[Path, typer.Argument(help="The `out` of a run.")] = Path("result")) -> None:
     """Say how the last run ended: exit code 2 and its reason if it failed. (`flwr run` ends with 0 either way.)"""
     from gramfold.remote.run import outcome as outcome_of
@@ -95,17 +104,22 @@ def outcome(out: Annotated[Path, typer.Argument(help="The `out` of a run.")] = P
     typer.echo(f"{len(sites['answered'])} sites have their heads: {', '.join(sites['answered'])}")
     for name, reason in sites["excluded"].items():
         typer.echo(f"excluded: {name}: {reason}")
+    for name, reason in sites.get("withheld", {}).items():
+        typer.echo(f"keeps its figures: {name}: {reason}")
 
 
 @flower.command()
 def forget(
     site: Annotated[str, typer.Argument(help="The site's name.")],
     out: Annotated[Path, typer.Option(help="The `out` of the runs it took part in.")] = Path("result"),
+    database: Annotated[Path | None, typer.Option(help="The stopped SuperLink's database: empty it of all messages too.")] = None,
 ) -> None:
     """Erase a site from a server's folder: out of the sum, the files and later runs. Prints the receipt."""
+    from gramfold.engines.flower.database import empty
     from gramfold.remote.erasure import forget as erase
 
-    typer.echo(json.dumps(erase(out, site)))
+    emptied = {} if database is None else {"database": str(database), "messages": empty(database)}
+    typer.echo(json.dumps({**erase(out, site), **emptied}))
 
 
 def _address(text: str) -> tuple[str, int]:

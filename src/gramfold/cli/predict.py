@@ -16,6 +16,7 @@ from gramfold.extraction import FAIL, default_cache, read_data
 from gramfold.heads import Head, load_head
 from gramfold.imports import require
 from gramfold.numerics.arrays import to_numpy
+from gramfold.report.text import cell
 from gramfold.sources import Columns
 
 BLOCK = 4096
@@ -82,8 +83,8 @@ def write_table(path: Path, table: dict[str, list[Any]]) -> None:
     if path.suffix.lower() == ".csv":
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(table)
-        writer.writerows(zip(*table.values(), strict=True))
+        writer.writerow(map(cell, table))
+        writer.writerows(map(cell, row) for row in zip(*table.values(), strict=True))
         content = text.getvalue().encode()
     else:
         arrow, parquet = require("pyarrow", "tables", "writing Parquet"), require("pyarrow.parquet", "tables", "writing Parquet")

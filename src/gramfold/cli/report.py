@@ -1,12 +1,13 @@
 """`gramfold report`: rewrites the page from the JSON of a run or a bench, or writes one page for several runs."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.report import render_bench, render_page, render_runs
 from gramfold.report.runs import Named
 from gramfold.results.folder import REPORT, RESULT, read_page
@@ -27,18 +28,25 @@ def report(
     for result, content in found:
         if "bench" in content and len(found) > 1:
             raise GramfoldError(f"{result} is a bench's: its page stands alone; give one at a time")
-        try:
-            page = render_bench(content) if "bench" in content else render_page(content)
-        except (ValueError, KeyError, TypeError):
-            raise GramfoldError(f"{result} is not a result of gramfold run or gramfold bench") from None
+        page = _rendered(str(result), render_bench if "bench" in content else render_page, content)
     target = out
     if len(found) > 1:
-        page = render_runs(_named(found))
+        page = _rendered("one of these", render_runs, _named(found))
         target = out or Path(RUNS)
     result = results[0]
     target = target or (result / REPORT if result.is_dir() else result.with_name(REPORT))
     wire.write_atomically(target, page.encode(), public=True)
     typer.echo(f"wrote {target}")
+
+
+def _rendered(what: str, render: Callable[[Any], str], content: Any) -> str:
+    """The page; whatever a file from elsewhere makes it stumble over, it is no result."""
+    try:
+        page = render(content)
+        page.encode()
+    except MALFORMED:
+        raise GramfoldError(f"{what} is not a result of gramfold run or gramfold bench") from None
+    return page
 
 
 def _file(given: Path) -> Path:

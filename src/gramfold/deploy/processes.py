@@ -70,7 +70,7 @@ class Process:
         with log.open("ab") as output:
             self._popen = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=dict(environment), cwd=folder,
-                start_new_session=True,
+                start_new_session=True, umask=0o077 if os.name == "posix" else -1,  # databases, logs: nobody else's
             )  # fmt: skip
         self._guard = _guard(self._popen.pid)
 

@@ -73,7 +73,10 @@ def write_project(folder: Path, sites: Sequence[str], host: str, port: int) -> N
     _write(server / "flower.env", _environment())
     for name in sites:
         place = folder / "sites" / name
-        _write(place / "site.toml", to_toml({"name": name, "loader": "loader.py:load", "state-dir": "state"}))
+        _write(
+            place / "site.toml",
+            to_toml({"name": name, "server": f"{host}:{port}", "loader": "loader.py:load", "state-dir": "state"}),
+        )
         _write(place / "loader.py", LOADER)
         _write(place / "flower.env", _environment())
         _write(place / "ca.crt", (server / "keys" / "ca.crt").read_text())
@@ -137,10 +140,10 @@ pip install ".[flower]"
 
 In `server/`. The certificates in `keys/` are for `{host}`; `server.key` stays on this machine. `nginx.conf` and
 `flwr/config.toml` contain the path of this folder: update both if you move it. Start the server, which listens on this
-machine only. (Under systemd: `WorkingDirectory=` here, `EnvironmentFile=` flower.env, `Restart=always`.)
+machine only. (Under systemd: `WorkingDirectory=` here, `EnvironmentFile=` flower.env, `Restart=always`, `UMask=0077`.)
 
 ```sh
-set -a; . ./flower.env; set +a
+set -a; . ./flower.env; set +a; umask 077
 flower-superlink --host 127.0.0.1 --port {LINK_PORT} --database link.db --enable-supernode-auth \\
     --ssl-ca-certfile keys/ca.crt --ssl-certfile keys/server.crt --ssl-keyfile keys/server.key
 ```
@@ -174,11 +177,15 @@ set -a; . ./flower.env; set +a
 
 ## 4. Every site: start
 
-It keeps running, and answers whenever the server starts a run. (A second site on one machine needs another port: `--port 9095`.)
+It keeps running, and answers whenever the server starts a run. `pinned/` has it answer with the gramfold that is installed here,
+whatever program the server sends: leave it out only if you trust the server with this machine. (A second site on one machine
+needs another port: `--port 9095`.)
 
 ```sh
-set -a; . ./flower.env; set +a
-flower-supernode --superlink {address} --root-certificates ca.crt --auth-supernode-private-key key --node-config site.toml
+set -a; . ./flower.env; set +a; umask 077
+gramfold flower pin pinned
+PATH="$PWD/pinned:$PATH" flower-supernode --superlink {address} --root-certificates ca.crt \\
+    --auth-supernode-private-key key --node-config site.toml
 ```
 
 ## 5. A run
@@ -201,7 +208,9 @@ A sum of fewer than three sites is not released, nor one that differs from the l
 one site differ by that site's moments. If all sites agree to it, set `release-sites`.
 
 To take a site out for good, revoke its key (`flwr supernode unregister NODE-ID gramfold`) and erase what it sent; the receipt is
-printed and kept in `result/forgotten.jsonl`: `gramfold flower forget {first} --out result`.
+printed and kept in `result/forgotten.jsonl`: `gramfold flower forget {first} --out result`. With the server stopped, `--database
+link.db` empties its database too, where a run that was refused leaves uploads. Keep `gramfold-forgotten.jsonl`, beside `result/`,
+out of what you restore from backups: its hashes keep a site that a backup brings back from being counted again.
 
 ## Hiding uploads from the server
 

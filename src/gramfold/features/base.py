@@ -164,6 +164,11 @@ class DrawnMap:
         return self._spec.function(self.inputs, self.description["seed"], str(self.description["name"]))
 
     @property
+    def drawn_numbers(self) -> int:
+        """How many numbers are drawn when it is first called, at the most."""
+        return max(self._spec.drawn(self.inputs), 0)
+
+    @property
     def _function(self) -> Function:
         with self._drawing:  # once, whoever asks first
             return self._drawn

@@ -92,6 +92,11 @@ class DeepMap:
             activation = ACTIVATIONS[self.description["activation"]]
             return activation(rows @ self._drawn(layer)(rows))
 
+    @property
+    def drawn_numbers(self) -> int:
+        """How many numbers are drawn for its base and its layers."""
+        return self.base.drawn_numbers + -(-len(self.arrays) // 2) * self.dim**2
+
     def _drawn(self, layer: int) -> Function:
         return _drawn(self.description["base"]["seed"], self.dim, layer)
 

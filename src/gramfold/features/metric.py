@@ -72,6 +72,11 @@ class MetricMap:
         self.dim = self.plain.dim + sum(block.map.dim for block in self.blocks)
         self._fingerprint = fingerprint
 
+    @property
+    def drawn_numbers(self) -> int:
+        """How many numbers are drawn for its maps."""
+        return self.plain.drawn_numbers + sum(block.map.drawn_numbers for block in self.blocks)
+
     @classmethod
     def restore(cls, description: Mapping[str, Any], arrays: Mapping[str, Array], fingerprint: str | None) -> "MetricMap":
         return cls(description, arrays, fingerprint)

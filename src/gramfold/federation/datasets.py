@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from gramfold.backbones.series import series
 from gramfold.errors import GramfoldError
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
@@ -112,6 +111,8 @@ def load_npz(path: str | Path, whole: bool = True, regression: bool = False) -> 
         found = ", ".join(content) or "nothing"
         raise GramfoldError(f"{name}: needs `labels` and either `features`, `images` or `series`; found {found}")
     if kinds[0] == "series":
+        from gramfold.backbones.series import series
+
         content["features"] = rows = series(content.pop("series"))
         assert rows.origin is not None
         content["origin"], kinds = np.array(rows.origin.to_json()), ["features"]

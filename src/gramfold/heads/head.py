@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gramfold import features, wire
-from gramfold.backbones import SERIES, reopen
-from gramfold.backbones.series import as_series, is_series, rows_of
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.features import Map
 from gramfold.heads.errors import Errors
@@ -24,7 +22,7 @@ from gramfold.heads.probabilities import floored, softmax
 from gramfold.numerics import arrays, memory
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
-from gramfold.origin import TABLE, KnownRows, Origin
+from gramfold.origin import SERIES, TABLE, KnownRows, Origin, is_series
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.evidence import KINDS as TERMS
 from gramfold.solve.evidence import Cosine, Evidence, Gaussian, Logistic, LogOdds, Term
@@ -37,6 +35,8 @@ if TYPE_CHECKING:
 KINDS = {"linear": __name__, "torch": "gramfold.heads.torch_head"}
 """The kinds of head a file may hold, and the module that reads each; a module is only imported for a file that needs it."""
 
+LONGEST = 200
+"""Characters of a name that is shown in a terminal."""
 Mapped = dict[tuple[Any, ...], Array]
 """What maps have made of some inputs."""
 
@@ -119,6 +119,9 @@ class Head:
         """The samples as this head takes them: raw rows of a table become numbers here, numbers are what they are; raises if
         their shape is another, or if they are known to come from elsewhere."""
         if self.origin is not None and self.origin.options.get("kind") == SERIES and is_series(inputs):
+            from gramfold.backbones import reopen
+            from gramfold.backbones.series import as_series, rows_of
+
             inputs = rows_of(reopen(self.origin), as_series(inputs, self._whose))
         elif self.origin is None or self.origin.kind != TABLE:
             self._refuse_raw(inputs)
@@ -329,7 +332,8 @@ class Head:
         if self.evidence is not None:
             fields = vars(self.evidence.discriminant)
             axes = fields["axes"]
-            if fields["mean"].shape != (outputs,) or axes.shape[:1] != (outputs,) or fields["centroids"].shape != axes.shape:
+            sizes = fields["mean"].shape == (outputs,) and axes.ndim == 2 and len(axes) == outputs
+            if not sizes or fields["centroids"].shape != axes.shape:
                 raise GramfoldError(f"a head for {outputs} classes cannot have this discriminant")
             weights = *self.evidence.weights, *(value for term in self.evidence.terms for value in vars(term).values())
             if not all(np.isfinite(part).all() for part in (*fields.values(), *weights)):
@@ -346,6 +350,8 @@ class Head:
             raise GramfoldError("a head's labels must be whole numbers, or text")
         if not (isinstance(self.method, str) and isinstance(self.chosen, Mapping) and isinstance(self.probabilistic, bool)):
             raise GramfoldError("not a gramfold head: its description is not of the right types")
+        if not all(isinstance(word, str) and word.isprintable() and len(word) <= LONGEST for word in (self.method, *self.chosen)):
+            raise GramfoldError(f"not a gramfold head: its method and what was chosen are words of at most {LONGEST} letters")
 
     def with_origin(self, origin: Origin | None) -> "Head":
         """The same head, which knows what makes its inputs."""

@@ -28,7 +28,7 @@ from gramfold.methods.pace import PACE
 from gramfold.methods.pacecnn import PaceCNN
 from gramfold.methods.pfedacnnl import PFedACnnL
 from gramfold.methods.protocol import Batched, ClientData, Method, Tunable
-from gramfold.methods.registry import find_method, known_methods, make_method, register, spec_of
+from gramfold.methods.registry import check_from_file, find_method, known_methods, make_method, register, spec_of
 
 ANALYTIC: tuple[type[Method], ...] = (Local, AFL, LocalClasses, FedHiP, APFL, PACE, DeepAFL)
 ON_IMAGES: tuple[type[Method], ...] = (FedACnnL, PFedACnnL, PaceCNN)
@@ -41,5 +41,5 @@ __all__ = [
     "AFL", "ANALYTIC", "APFL", "GRADIENT", "METHODS", "ON_IMAGES", "PACE", "Batched", "ClientData", "DeepAFL", "Ditto",
     "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect",
     "FedZO", "HeartPFL", "Local", "LocalClasses", "LocalSGD", "Method", "PFedACnnL", "PFedMe", "PaceCNN", "Tunable",
-    "find_method", "known_methods", "make_method", "spec_of",
+    "check_from_file", "find_method", "known_methods", "make_method", "spec_of",
 ]  # fmt: skip

@@ -140,19 +140,19 @@ class Analytic(Method):
     def solve(self, total: Moments, broadcast: Any) -> Record:
         """What clients are sent after the round of the moments, from their sum."""
 
+    def asked(self, broadcast: Any) -> Any:
+        """What uploads are held against: the round's `check_packet`, `check` and `implied`."""
+        return broadcast if isinstance(broadcast, Learning | Finding) else broadcast.space
+
     def check_packet(self, packet: Packet, broadcast: Any) -> None:
-        asked: Learning | Finding | Space = broadcast if isinstance(broadcast, Learning | Finding) else broadcast.space
-        asked.check_packet(packet)
+        self.asked(broadcast).check_packet(packet)
 
     def check(self, upload: Any, broadcast: Any) -> None:
-        asked: Learning | Finding | Space = broadcast if isinstance(broadcast, Learning | Finding) else broadcast.space
-        asked.check(upload)
+        self.asked(broadcast).check(upload)
 
     def implied(self, broadcast: Any) -> Implied:
-        if isinstance(broadcast, Finding):
-            return Implied()
-        space: Space = broadcast.asked if isinstance(broadcast, Learning) else broadcast.space
-        return space.map.implied
+        implied: Implied = self.asked(broadcast).implied
+        return implied
 
     def global_head(self, broadcast: Any) -> Head | None:
         if not hasattr(broadcast, "weights"):

@@ -69,7 +69,6 @@ class DeepAFL(Method):
     name: ClassVar[str] = "deepafl"
     summary: ClassVar[str] = "residual analytic layers over the features, then PACE's head (or a shared one)"
     paper: ClassVar[str] = "Tang et al., ICLR 2026"
-    remedies: ClassVar[Mapping[str, str]] = {"sums": "regime='sum'"}
     probabilistic: ClassVar[bool] = True
     weighted: ClassVar[bool] = True
 

@@ -41,7 +41,6 @@ class PaceCNN(Method):
     name: ClassVar[str] = "pacecnn"
     summary: ClassVar[str] = "PACE's personal heads over a convolutional network solved layer by layer; calibrated"
     paper: ClassVar[str] = "gramfold"
-    remedies: ClassVar[Mapping[str, str]] = {"sums": "regime='sum'"}
     probabilistic: ClassVar[bool] = True
     input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
 

@@ -25,6 +25,9 @@ from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
+IN_CODE = {"in code": True}
+"""Metadata of a method's fields that no text can give: they are not among its parameters."""
+
 INSTEAD = {
     "images": "extract features first, or flatten with X.reshape(len(X), -1), or use pacecnn or a gradient method",
     "features": "give images (n x height x width x channels), or use another method",
@@ -181,7 +184,7 @@ class Method(ABC):
 
     def parameters(self) -> Mapping[str, Any]:
         """The hyper-parameters, as given."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.metadata != IN_CODE}
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ A package offers a method by an entry point of the group "gramfold.methods"; wit
 
 import dataclasses
 import importlib
+import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from types import UnionType
@@ -12,7 +13,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from gramfold.errors import GramfoldError
 from gramfold.features import FeatureMap
-from gramfold.methods.protocol import Method
+from gramfold.methods.protocol import IN_CODE, Method
 
 GROUP = "gramfold.methods"
 _OWN: dict[str, type[Method]] = {}
@@ -47,6 +48,14 @@ def find_method(spec: str) -> type[Method]:
     return found
 
 
+def check_from_file(spec: str, allow_code: bool) -> None:
+    """Raise for a class that a file names and that would have to be imported: a file is no reason to run code. One that is here
+    already, or of an installed package that offers it, runs none."""
+    module = spec.partition(":")[0]
+    if ":" in spec and spec not in known_methods().values() and module not in sys.modules and not allow_code:
+        raise GramfoldError(f"its method is code, {spec}: import {module} before, or, if you trust it, allow_code=True")
+
+
 def spec_of(method: Method) -> str:
     """The name under which `find_method` finds a method, also on another machine where its package is installed.
 
@@ -65,11 +74,11 @@ def make_method(name: str, **parameters: Any) -> Method:
     """The method of that name, its parameters checked.
 
     >>> make_method("afl", beta=1.0)
-    AFL(features='bias+linear', beta=1.0)
+    AFL(features=None, beta=1.0)
     """
     kind = find_method(name)
     types = get_type_hints(kind)
-    known = {field.name: types[field.name] for field in dataclasses.fields(kind)}
+    known = {field.name: types[field.name] for field in dataclasses.fields(kind) if field.metadata != IN_CODE}
     given = {}
     for key, value in parameters.items():
         if key not in known:

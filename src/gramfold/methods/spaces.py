@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 
 from gramfold import features
-from gramfold.backbones import SERIES
 from gramfold.errors import GramfoldError
 from gramfold.features import DrawnMap, FeatureMap, Map
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head, Stream
 from gramfold.methods.protocol import ClientData
-from gramfold.moments import Labels, Moments, check_consistent, check_implied, require_same_space
+from gramfold.moments import Implied, Labels, Moments, check_consistent, check_implied, require_same_space
 from gramfold.numerics import arrays, memory
 from gramfold.numerics.arrays import Array
-from gramfold.origin import BACKBONE
+from gramfold.origin import BACKBONE, SERIES
 from gramfold.solve.units import Units
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
@@ -68,6 +67,10 @@ class Space(Record, kind="space"):
     @property
     def classification(self) -> bool:
         return self.labels is not None
+
+    @property
+    def implied(self) -> Implied:
+        return self.map.implied
 
     def targets(self, train: Samples, like: Array) -> Array:
         """The targets as rows: one-hot for classes."""

@@ -51,6 +51,8 @@ class Peers:
         self.by_node: dict[int, Peer] = {}
         self.live: set[int] = set()
         """The nodes that take part in the next request."""
+        self.reserved: set[str] = set()
+        """Names that no node takes that is registered without one, where others have theirs: of sites expected, or counted."""
         self.excluded: dict[str, str] = {}
         """The sites excluded from the run, and why."""
 
@@ -109,7 +111,9 @@ class Peers:
         header, site = answer.header, answer.header.get("site")
         if not isinstance(site, str) or not 0 < len(site) <= 200 or not site.isprintable():
             raise GramfoldError(header.get("error") or "it gives no valid name")
-        if any(other.site == site for other in self.by_node.values() if other is not peer):
+        others = [other for other in self.by_node.values() if other is not peer]
+        named = any(other.registered for other in others) and not peer.registered
+        if any(site in (other.site, other.registered) for other in others) or (named and site in self.reserved):
             raise GramfoldError(f"another node is already called {site!r}; every site needs its own name")
         if site != (peer.site or peer.registered or site):
             raise GramfoldError(f"it calls itself {site!r} but is registered as {peer.label!r}")

@@ -12,6 +12,8 @@ from gramfold import wire
 from gramfold.errors import GramfoldError
 
 RELEASED = "released.json"
+UPLOADS, SAMPLES = "uploads", "samples"
+"""What it holds: ids of uploads by site, and for methods of several rounds whose samples were in a run."""
 
 
 def check_first(sites: int, least: int) -> None:
@@ -25,8 +27,18 @@ def check_first(sites: int, least: int) -> None:
 
 def check_release(out: Path, counted: Mapping[str, str], least: int) -> None:
     """Raise unless the sum of these uploads, their ids by site, may be released after the last release; note that it was."""
+    _check(out, UPLOADS, counted, least)
+
+
+def check_run(out: Path, samples: Mapping[str, str], least: int) -> None:
+    """The same for a method of several rounds, whose uploads are others in every run: `samples`: of which, by site."""
+    _check(out, SAMPLES, samples, least)
+
+
+def _check(out: Path, what: str, counted: Mapping[str, str], least: int) -> None:
     check_first(len(counted), least)  # whatever has changed: who is in the sum can be differenced out by the others in it
-    before = _released(out / RELEASED)
+    noted = _released(out / RELEASED)
+    before = noted.get(what)
     if before is not None:
         changed = sorted(site for site in before.keys() | counted.keys() if before.get(site) != counted.get(site))
         if 0 < len(changed) < least:
@@ -37,15 +49,18 @@ def check_release(out: Path, counted: Mapping[str, str], least: int) -> None:
             )
         if not changed:
             return
-    wire.write_sealed(out / RELEASED, {"uploads": dict(counted)})
+    wire.write_sealed(out / RELEASED, {**noted, what: dict(counted)})
 
 
-def _released(path: Path) -> dict[str, str] | None:
-    """The uploads in the last release; None if there was none."""
+def _released(path: Path) -> dict[str, dict[str, str]]:
+    """What was in the last releases, of uploads that are kept and of several rounds; empty where there was none."""
     if not path.exists():
-        return None
+        return {}
     try:
-        uploads = wire.read_sealed(path)["uploads"]
-        return {str(site): str(upload) for site, upload in uploads.items()}
+        found = wire.read_sealed(path)
+        kinds = [what for what in (UPLOADS, SAMPLES) if what in found]
+        if not kinds:
+            raise ValueError
+        return {what: {str(site): str(upload) for site, upload in found[what].items()} for what in kinds}
     except (AttributeError, KeyError, ValueError):
         raise GramfoldError(f"{path} is damaged; restore it, or choose another `out`") from None

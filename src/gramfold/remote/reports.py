@@ -59,6 +59,8 @@ def seconds(header: Mapping[str, Any]) -> float:
 
 def finished(site: str, header: Mapping[str, Any], counted: int | None) -> Finished:
     """A site's figures. `counted`: the samples of its upload, where that counts them."""
+    if "withheld" in header:
+        return _withheld(site, header, counted)
     train = whole(header["train"], "number of samples", 1)
     if counted is not None and train > counted:
         raise GramfoldError(f"it reports {train} training samples, its upload has {counted}; if its data changed, run again")
@@ -67,6 +69,14 @@ def finished(site: str, header: Mapping[str, Any], counted: int | None) -> Finis
     if own is None or (shared is not None and shared.n != own.n):
         raise GramfoldError("its figures cannot be read: both models are tested on the same samples")
     return Finished(site, train, own, shared, choices(header["chosen"]))
+
+
+def _withheld(site: str, header: Mapping[str, Any], counted: int | None) -> Finished:
+    """A site that has its head and keeps what it knows of it; where it asks for noise, the shared model's figures are there."""
+    shared = scored(header["shared"], MOST_SAMPLES) if header.get("shared") is not None else None
+    if shared is not None and shared.n > max(UNTRAINED_TESTS, TESTS_PER_SAMPLE * (counted or 0)):
+        raise GramfoldError(f"its number of test samples is impossible: {shared.n}")
+    return Finished(site, counted or 0, Scored(0), shared, {})
 
 
 def scored(value: Any, most: int) -> Scored:

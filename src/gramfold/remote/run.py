@@ -10,6 +10,7 @@ from gramfold import wire
 from gramfold.engines.driver import Driver
 from gramfold.engines.events import Event
 from gramfold.errors import GramfoldError
+from gramfold.remote.erasure import ERROR, enforce
 from gramfold.remote.messages import Exchange, one_line
 from gramfold.remote.settings import Settings
 from gramfold.remote.transport import Remote
@@ -18,7 +19,6 @@ from gramfold.results.result import Result
 from gramfold.results.saved import make_folder
 
 LOG = logging.getLogger("gramfold.remote")
-ERROR = "error.txt"
 UNFINISHED = "the last run is under way, or has ended without a word; see the server's log"
 """What error.txt says until a run has succeeded or failed: a run that was killed has not succeeded."""
 
@@ -36,7 +36,9 @@ def _locked(out: Path) -> AbstractContextManager[None]:
 
 
 def _run(exchange: Exchange, settings: Settings, out: Path) -> Result:
-    wire.write_atomically(out / ERROR, f"{UNFINISHED}\n".encode(), public=True)
+    for name in enforce(out):
+        LOG.warning("%s was forgotten and has come back with a backup: it is taken out again", name)
+    wire.write_atomically(out / ERROR, f"{UNFINISHED}\n".encode())
     (out / EVENTS).unlink(missing_ok=True)
     transport = Remote(exchange, settings, event_writer(out / EVENTS))
     driver = Driver(transport.method, transport, settings.options)
@@ -48,7 +50,7 @@ def _run(exchange: Exchange, settings: Settings, out: Path) -> Result:
         data={"name": "sites", "samples": task.samples, "inputs": task.inputs, "outputs": task.outputs},
         partition={"kind": "site", "clients": len(result.clients), "dropped": 0},
         sites=transport.account(result.clients.keys()),
-    ))  # fmt: skip
+    ), False)  # fmt: skip
     (out / ERROR).unlink(missing_ok=True)
     LOG.info("%d sites have their heads; figures in %s", len(result.clients), out / "result.json")
     return result
@@ -58,8 +60,7 @@ def event_writer(path: Path) -> Callable[[Event], None]:
     """Events as lines of JSON, for processes that watch the run."""
 
     def write(event: Event) -> None:
-        with path.open("a") as file:
-            file.write(event.to_json() + "\n")
+        wire.append(path, f"{event.to_json()}\n".encode())
 
     return write
 
@@ -80,5 +81,5 @@ def record_failure(out: Path, error: GramfoldError) -> str:
     if not out.is_dir():
         return reason
     with suppress(GramfoldError), _locked(out):
-        wire.write_atomically(out / ERROR, f"{reason}\n".encode(), public=True)
+        wire.write_atomically(out / ERROR, f"{reason}\n".encode())
     return reason

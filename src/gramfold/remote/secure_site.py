@@ -23,6 +23,7 @@ from gramfold.privacy import DP, Client, Privacy, SecureSum, masks, ranges
 from gramfold.privacy.protocol import Confirmations, Inbox, Roster, Survivors
 from gramfold.remote import diary, secure_terms
 from gramfold.remote.messages import STEP, asked_of
+from gramfold.remote.state import made
 from gramfold.remote.tasks import task_from_json
 from gramfold.wire import Packet
 
@@ -48,21 +49,19 @@ def step(site: "Site", header: Mapping[str, Any], packets: Mapping[str, Packet])
     if header.get("step") not in steps:
         raise GramfoldError(f"a secure sum has no step {header.get('step')!r}")
     folder = (site.hold() if header["step"] != "mask" else Path(str(site.config.get("state-dir")))) / UNDER_WAY
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise GramfoldError(f"cannot make {folder}: {error.strerror}") from None
+    made(folder)
     return steps[header["step"]](site, folder / f"{session}.safetensors", header, packets)
 
 
 def _keys(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
     site.method(header)  # refuse before anything is done
+    site.check_remembered(header)
     secure_terms.check_threshold(site.policy, header.get("threshold"))
     task = task_from_json(header["task"])
     train = site.client(task).train()
-    why = site.policy.abstains(train, task)
+    why = site.abstains(train, task)
     if why is not None:
-        diary.note(file.parent.parent, method=header["method"], secure=header["session"], abstained=why, bytes=0)
+        site.note(method=header["method"], secure=header["session"], abstained=why, bytes=0)
         return {"abstains": why}, {}
     for old in file.parent.glob("*.safetensors"):
         if time.time() - old.stat().st_mtime > STALE_SECONDS:
@@ -92,7 +91,7 @@ def _share(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping
 def _mask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
     work = site.work(header, packets)
     client = _kept(file)  # now that the folder is this message's alone
-    site.policy.check_times(header["session"], diary.released(work.state))
+    site.policy.check_times("", diary.released(work.state))  # every sum is another: its session is the server's word
     train, method = work.client.train(), work.method
     method.check_weights(train)
     data = ClientData(site.name, train, {} if method.rounds == 1 else dict(work.memory))
@@ -112,10 +111,10 @@ def _mask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[
     _keep(file, client)
     work.remember(header["session"], data.memory)
     packed = masked.pack()
-    diary.note(
-        work.state, method=method.name, session=work.folder.name, run=work.run, round=header["round"],
+    site.note(
+        method=method.name, session=work.folder.name, run=work.run, round=header["round"],
         upload=header["session"], secure=True, sites=clients, dp=header.get("dp"), samples=train.n, features=features,
-        space=space, asked=client.asked, bytes=packed.wire_bytes, sha256=packed.digest(),
+        space=space, asked=client.asked, bytes=packed.wire_bytes, sha256=packed.digest(), release=packed.digest(),
     )  # fmt: skip
     return {"public": public, "noise": privacy.share(known)}, {STEP: packed}
 
@@ -184,5 +183,5 @@ def _read(file: Path, reader: Callable[[Path], dict[str, Any]]) -> dict[str, str
         if not isinstance(found, dict) or not all(isinstance(part, str) for pair in found.items() for part in pair):
             raise ValueError("it is no object of names and keys")
     except (ValueError, TypeError) as error:
-        raise GramfoldError(f"cannot read the keys of other sites in {file}: {error}") from None
+        raise GramfoldError(f"cannot read the keys of other sites in {file.name}: {error}") from None
     return {name: key.strip() for name, key in found.items()}

@@ -1,6 +1,7 @@
 """A site: its own data, and the files on its own disk. Independent of Flower; a message is a header and packets.
 
     STATE/site.json                                whose folder it is: one site's only
+    STATE/site.key                                 a random number of its own, which its splits and its noise are drawn from
     STATE/sent.jsonl                               what left the site and when, and what was refused
     STATE/METHOD/head.safetensors                  the site's head, for `gramfold.load_head`, and its card (head.card.md, .json)
     STATE/METHOD/SESSION/memory.safetensors        the method's memory between messages
@@ -16,16 +17,17 @@ and the location of its data comes from its own configuration only, never from a
 import contextlib
 import functools
 import hashlib
+import hmac
 import json
+import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gramfold import wire
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import Evaluation, Scored, score_head
 from gramfold.federation import Client, Samples, Task, load_npz
@@ -35,20 +37,21 @@ from gramfold.imports import import_from
 from gramfold.methods import ClientData, Method, make_method
 from gramfold.methods.finishing import finished, shared_head
 from gramfold.numerics import inputs
-from gramfold.numerics.arrays import Array, to_numpy
+from gramfold.numerics.arrays import to_numpy
 from gramfold.origin import Origin
-from gramfold.remote import diary, own_check, places, secure_site
-from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message, one_line
+from gramfold.remote import diary, figures, own_check, secure_site
+from gramfold.remote.messages import BROADCAST, REPLACED, UPLOAD, Message
+from gramfold.remote.outside import SiteError, inside, outside
 from gramfold.remote.policy import PROTECTIONS, Policy
 from gramfold.remote.raw import HELD_OUT, RawData
-from gramfold.remote.state import held
+from gramfold.remote.state import held, made, secret
 from gramfold.remote.tasks import session_of, task_from_json
+from gramfold.remote.work import Work
 from gramfold.report import make_card, write_card
 from gramfold.sources import is_raw
 from gramfold.version import __version__
 from gramfold.wire import Packet, file_name
 from gramfold.wire.npz import read_arrays
-from gramfold.wire.record import Record
 
 Answer = tuple[dict[str, Any], dict[str, Packet]]
 
@@ -72,25 +75,41 @@ class Site:
         mine, begun = {"site": self.name, "gramfold": __version__}, time.monotonic()
         try:
             if not self.name:
-                raise GramfoldError("this node's configuration gives no `name`; add one, different at every site")
+                raise SiteError("this node's configuration gives no `name`; add one, different at every site")
             message = read()
             header, packets = message.header, message.packets
             if header.get("gramfold") != __version__:
                 theirs = header.get("gramfold")
-                raise GramfoldError(f"the server runs gramfold {theirs}, this site {__version__}; install the same")
+                raise SiteError(f"the server runs gramfold {theirs}, this site {__version__}; install the same")
             self.policy.check_run(header)
             with contextlib.ExitStack() as self._until_answered:
                 reply, parts = getattr(self, f"_{kind}")(header, packets)
         except Exception as error:
-            reason = one_line(str(error) if isinstance(error, GramfoldError) else f"{type(error).__name__}: {error}")
-            self._note_refusal(kind, reason)
-            return Message({**mine, "error": reason})
+            code = secrets.token_hex(4)
+            self._note_refusal(kind, inside(error), code)
+            return Message({**mine, "error": outside(error, code, self._columns())})
         return Message({**mine, **reply, "seconds": time.monotonic() - begun}, parts)
 
-    def _note_refusal(self, kind: str, reason: str) -> None:
-        if self.config.get("state-dir"):
-            with contextlib.suppress(GramfoldError):  # where nothing can be written, nothing was sent either
-                diary.note(str(self.config["state-dir"]), asked=kind, refused=reason)
+    def _note_refusal(self, kind: str, reason: str, code: str) -> None:
+        with contextlib.suppress(GramfoldError):  # where nothing can be written, nothing was sent either
+            self.note(asked=kind, refused=reason, code=code)
+
+    def note(self, **entry: Any) -> None:
+        """A line of the site's diary; `server` is the site's own word for whom it answers, where its configuration has one."""
+        server = {"server": str(self.config["server"])} if self.config.get("server") else {}
+        diary.note(self._state(), **server, **entry)
+
+    def _state(self) -> Path:
+        state = self.config.get("state-dir")
+        if not state:
+            raise SiteError("this node's configuration gives no `state-dir`, where the site keeps its head")
+        return Path(str(state))
+
+    def _columns(self) -> list[str]:
+        """The names that its table's description tells the server anyway."""
+        with contextlib.suppress(Exception):
+            return sorted(self.raw.source.items) if self.raw is not None and self.raw.is_table else []
+        return []
 
     @functools.cached_property
     def policy(self) -> Policy:
@@ -108,7 +127,7 @@ class Site:
         """(X, y) or (X, y, X_test, y_test), from the data or the loader that the configuration names."""
         data, loader = self.config.get("data"), self.config.get("loader")
         if bool(data) == bool(loader):
-            raise GramfoldError("this node's configuration must give either `data` (an .npz file) or `loader` (module:function)")
+            raise SiteError("this node's configuration must give either `data` (an .npz file) or `loader` (module:function)")
         if loader:
             return load_source(self.name, _from_loader(str(loader), self.config))
         continuous = bool(self.config.get("regression"))
@@ -118,7 +137,9 @@ class Site:
         return load_source(self.name, dataset.splits())
 
     def client(self, task: Task) -> Client:
-        return given_client(self.name, self.source(task), task, HELD_OUT)
+        """Its samples. Where they have no split of their own it is the site's: a server that chose it could move rows about."""
+        seed = int.from_bytes(secret(self._state())[:4], "big")
+        return given_client(self.name, self.source(task), replace(task, seed=seed), HELD_OUT)
 
     def _task(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
         """A description of its data."""
@@ -151,10 +172,10 @@ class Site:
         """A table is described before it is numbers: by its columns' statistics, of which the sites' encoder is made."""
         source, described = raw.source, raw.description()
         if source.labels is None:
-            raise GramfoldError(f"{source.name} has no labels; name them with `label-column` in this node's configuration")
+            raise SiteError("its table has no labels; name them with `label-column` in this node's configuration")
         n = raw.statistics.rows
         if self.policy.require or n < self.policy.samples:
-            raise GramfoldError(
+            raise SiteError(
                 "a table's statistics travel in the clear, and this site's policy asks for more; give features instead of a table"
             )
         if source.regression:
@@ -164,7 +185,7 @@ class Site:
             described |= {"labels": list(labels), "outputs": len(labels)}
         if self.config.get("state-dir"):
             released = {name: list(column.words) for name, column in raw.statistics.by_column.items() if column.words}
-            diary.note(str(self.config["state-dir"]), asked="task", statistics=sorted(source.items), words=released)
+            self.note(asked="task", statistics=sorted(source.items), words=released)
         return {**described, "inputs": len(source.items), "shape": [], "declared": False, "samples": n}
 
     # --- its work ---
@@ -172,25 +193,25 @@ class Site:
     def _local(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
         """Its upload; only the upload's id where the server has already counted it."""
         self.policy.check_plain()
+        self.check_remembered(header)
         work = self.work(header, packets)
         train = work.client.train()
-        why = self.policy.abstains(train, task_from_json(header["task"]))
+        why = self.abstains(train, work.task)
         if why is not None:
-            diary.note(work.state, method=work.method.name, session=work.folder.name, run=work.run, abstained=why, bytes=0)
+            self.note(method=work.method.name, session=work.folder.name, run=work.run, abstained=why, bytes=0)
             return {"abstains": why}, {}
-        reply, parts = self._upload(header, work, train)
-        if UPLOAD in parts:
-            self.policy.check_times(reply["upload"], diary.released(work.state))
+        name = work.upload_id(self.name, header["round"], train)
+        self.policy.check_times(name, diary.released(work.state))
+        reply, parts = self._upload(header, work, train, name)
         sent = {"bytes": parts[UPLOAD].wire_bytes, "sha256": parts[UPLOAD].digest()} if UPLOAD in parts else {"bytes": 0}
         replaced = {"replaces": reply["replaces"]} if "replaces" in reply else {}
-        diary.note(
-            work.state, method=work.method.name, session=work.folder.name, run=work.run, round=header["round"],
-            upload=reply["upload"], samples=train.n, **sent, **replaced,
+        self.note(
+            method=work.method.name, session=work.folder.name, run=work.run, round=header["round"], sum=header.get("ledger", ""),
+            upload=name, release=name, samples=train.n, **sent, **replaced,
         )  # fmt: skip
         return reply, parts
 
-    def _upload(self, header: Mapping[str, Any], work: "Work", train: Samples) -> Answer:
-        name = _upload_id(self.name, work.folder.name, work.run, header["round"], train)
+    def _upload(self, header: Mapping[str, Any], work: Work, train: Samples, name: str) -> Answer:
         counted = [entry for entry in header.get("counted", ()) if isinstance(entry, str)]
         if name in counted and work.memory_of == name:
             return {"upload": name, "counted": True}, {}
@@ -201,7 +222,7 @@ class Site:
         work.remember(name, data.memory)
         packed = upload.pack()
         if work.method.rounds > 1:
-            return {"upload": name}, {UPLOAD: packed}
+            return {"upload": name, "data": self._mark(train)}, {UPLOAD: packed}
         replaced = work.swap_upload(name, packed, counted, str(header.get("ledger", "")))
         if name in counted:
             return {"upload": name, "counted": True}, {}
@@ -209,12 +230,25 @@ class Site:
             return {"upload": name}, {UPLOAD: packed}
         return {"upload": name, "replaces": replaced[0]}, {UPLOAD: packed, REPLACED: replaced[1]}
 
+    def _mark(self, train: Samples) -> str:
+        """The same for the same samples in all runs and rounds, and nothing to anybody else: the site's own key is in it."""
+        return hmac.new(secret(self._state()), train.digest().encode(), "sha256").hexdigest()
+
+    def abstains(self, train: Samples, task: Task) -> str | None:
+        """Why it receives but does not contribute; None if it does."""
+        return self.policy.abstains(train, task, bool(self.config.get("regression")))
+
+    def check_remembered(self, header: Mapping[str, Any]) -> None:
+        """Raise, before anything is computed or sent, where the server says that this site was taken out for good."""
+        if hashlib.sha256(self.name.encode()).hexdigest() in header.get("forgotten", ()):
+            raise SiteError("it was forgotten there, and is not taken in again; choose another `out` for it")
+
     def _secure(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
         """A step of a secure sum."""
         return secure_site.step(self, header, packets)
 
     def _personalize(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
-        """Compute and keep its head; the server receives only its figures."""
+        """Compute and keep its head; the server receives only its figures, as far as they may leave."""
         work = self.work(header, packets)
         train, test = work.client.train(), work.client.test()
         # for unbiased estimates a method must know whether its own samples are in the sum
@@ -222,22 +256,40 @@ class Site:
         client = ClientData(self.name, train, dict(work.memory), contributed)
         head = finished(work.method.personalize(client, work.broadcast), work.method, client, work.broadcast, work.task)
         path, scored = head_file(work.state, work.method.name), score_head(head, test)
+        made(path.parent)
         head.save(path)
         write_card(path, self._card(head, work, train, scored, header))
-        shared = shared_head(work.method, work.broadcast, work.task)
+        try:
+            return self._figures(header, work, head, scored), {}
+        except figures.WithheldError as why:
+            return {"withheld": str(why)}, {}
 
-        def told(scored: Scored) -> Scored:
-            """What a secure sum or noise hides, how many samples are of which class, figures do not tell either."""
-            return scored.without_classes() if any(header.get(key) for key in PROTECTIONS) else scored
+    def _figures(self, header: Mapping[str, Any], work: Work, head: Head, scored: Scored) -> dict[str, Any]:
+        """What the server is told of the head; raises `WithheldError` where that is nothing."""
+        train, test, everyones = work.client.train(), work.client.test(), shared_head(work.method, work.broadcast, work.task)
+        shared = None if everyones is None else score_head(everyones, test, uncertain=False)
+        if any(header.get(key) for key in PROTECTIONS):  # what they hide, how many samples are of which class, figures hide too
+            scored, shared = scored.without_classes(), None if shared is None else shared.without_classes()
+        upload = str(header.get("upload") or "")
+        # equal for the same question about the same samples: asked again, the same figures may leave again
+        name = figures.identity(work.folder.name, work.run, upload, work.asked(), train.digest(), test.digest())
+        if work.method.rounds:
+            release = {"of": figures.entitled(work.state, upload, work.run, self.policy.figures, name)}
+        else:  # no upload: the figures are the release
+            release = {"release": name}
+            figures.check_alone(self.policy, self.abstains(train, work.task), name, diary.released(work.state))
+        eps = figures.policy_eps(self.policy, header)
+        if eps is None:
+            told = figures.told(train.n, scored, shared, head.chosen)
+        else:
+            told = figures.with_noise(work.state, name, shared, eps, head.labels is not None)
+        self.note(
+            method=work.method.name, session=work.folder.name, run=work.run, sum=header.get("ledger", ""),
+            figures=name, told=told, bytes=len(json.dumps(told)), **release,
+        )  # fmt: skip
+        return told
 
-        return {
-            "train": train.n,
-            "scored": told(scored).to_dict(),
-            "shared": None if shared is None else told(score_head(shared, test, uncertain=False)).to_dict(),
-            "chosen": dict(head.chosen),
-        }, {}
-
-    def _card(self, head: Head, work: "Work", train: Samples, scored: Scored, header: Mapping[str, Any]) -> dict[str, Any]:
+    def _card(self, head: Head, work: Work, train: Samples, scored: Scored, header: Mapping[str, Any]) -> dict[str, Any]:
         """What the site knows of its head; figures of others stay with them."""
         figures = Evaluation.of(scored, head.labels is not None).for_card()
         sizes = {"training_samples": train.n, "test_samples": scored.n, "training_samples_of_all": work.task.samples}
@@ -249,22 +301,17 @@ class Site:
 
     def hold(self) -> Path:
         """The state folder, this message's alone until it is answered."""
-        state = self.config.get("state-dir")
-        if not state:
-            raise GramfoldError("this node's configuration gives no `state-dir`, where the site keeps its head")
-        self._until_answered.enter_context(held(Path(str(state)), self.name))
-        return Path(str(state))
+        state = self._state()
+        self._until_answered.enter_context(held(state, self.name))
+        return state
 
-    def work(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Work":
-        state = self.config.get("state-dir")
-        if not state:
-            raise GramfoldError("this node's configuration gives no `state-dir`, where the site keeps its head")
+    def work(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Work:
+        state = self._state()
         method, task = self.method(header), task_from_json(header["task"])
-        folder = Path(str(state)) / file_name(method.name) / session_of(method, task)
-        client = self.client(task)
-        self._until_answered.enter_context(held(Path(str(state)), self.name))
-        work = Work(method, Path(str(state)), folder, str(header["run"]), task, client, packets[BROADCAST])
-        self.policy.check_maps(work.broadcast)
+        folder = state / file_name(method.name) / session_of(method, task)
+        self.hold()
+        work = Work(method, state, folder, str(header["run"]), task, self.client(task), packets[BROADCAST])
+        self.policy.check_maps(work.broadcast, task.inputs)
         own_check.note(folder, self.raw, task)
         return work
 
@@ -274,71 +321,8 @@ class Site:
         spec = str(header["method"])
         allowed = {name.strip() for name in str(self.config.get("methods", "")).split(",")}
         if ":" in spec and not allowed & {spec, "*"}:
-            raise GramfoldError(f"this site does not allow method {spec!r}; add it to `methods` in its configuration")
+            raise SiteError(f"this site does not allow method {spec!r}; add it to `methods` in its configuration")
         return make_method(spec, **header["parameters"])
-
-
-@dataclass
-class Work:
-    """The work for one message: the method, and the session's files on disk."""
-
-    method: Method
-    state: Path
-    folder: Path
-    """The session's files."""
-    run: str
-    task: Task
-    client: Client
-    packet: Packet
-    memory: dict[str, Array] = field(default_factory=dict)
-    memory_of: str = ""
-    """The id of the upload that the memory belongs to."""
-    broadcast: Record = field(init=False)
-
-    def __post_init__(self) -> None:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise GramfoldError(f"cannot make {self.folder}: {error.strerror}") from None
-        remembered = self._load("memory")
-        if remembered is not None:
-            self.memory, self.memory_of = dict(remembered.arrays), str(remembered.meta["upload"])
-        if self.method.rounds > 1:
-            received = self._load("received")
-            self.packet = self.packet.completed(received.arrays if received is not None else {})
-            self._save("received", self.packet.arrays)
-        self.broadcast = Record.unpack(self.packet)
-
-    def remember(self, upload: str, memory: Mapping[str, Array]) -> None:
-        self._save("memory", memory, upload=upload)
-        self.memory, self.memory_of = dict(memory), upload
-
-    def swap_upload(self, name: str, packed: Packet, counted: list[str], ledger: str) -> tuple[str, Packet] | None:
-        """Keep the new upload; return the earlier, counted one, for the server to subtract. None is deleted that any server's
-        sum may hold."""
-        kept = {path.stem.removeprefix("upload-"): path for path in self.folder.glob("upload-*.safetensors")}
-        wire.write_atomically(self.folder / f"upload-{name}.safetensors", *packed.pieces())
-        for other in kept.keys() - places.needed(self.folder, ledger, name, counted, kept) - {name}:
-            kept[other].unlink(missing_ok=True)
-        earlier = next((other for other in sorted(kept.keys() - {name}) if other in counted), None)
-        return None if earlier is None else (earlier, Packet.from_bytes(wire.read(kept[earlier])))
-
-    def _load(self, what: str) -> Packet | None:
-        """The file of an earlier message of this run; None if it is from another run."""
-        path = self.folder / f"{what}.safetensors"
-        if not path.exists():
-            return None
-        packet = Packet.from_bytes(wire.read(path))
-        return packet if packet.meta.get("run") == self.run else None
-
-    def _save(self, what: str, arrays: Mapping[str, Array], **meta: Any) -> None:
-        wire.write_atomically(self.folder / f"{what}.safetensors", Packet(arrays, {"run": self.run, **meta}).to_bytes())
-
-
-def _upload_id(name: str, session: str, run: str, round_number: int, train: Samples) -> str:
-    """Equal for the same samples in the same session, however often they are requested."""
-    identity = json.dumps([name, session, run, round_number, train.digest()])
-    return hashlib.sha256(identity.encode()).hexdigest()[:32]
 
 
 def _listed_classes(path: Any) -> list[str] | None:
@@ -349,16 +333,24 @@ def _listed_classes(path: Any) -> list[str] | None:
     return found["classes"].astype(str).tolist() if found else None
 
 
+_MUST = "it must return (X, y) or (X, y, X_test, y_test)"
+
+
+class _NoSamplesError(TypeError):
+    """What a loader returned is something else."""
+
+
 def _from_loader(spec: str, config: Mapping[str, Any]) -> ClientArrays:
     """The return value of the site's own function, called with the node's configuration."""
     place, _, name = spec.rpartition(":")
     if not place:
-        raise GramfoldError(f"loader {spec!r} must be written as module:function or FILE.py:function")
+        raise SiteError(f"loader {spec!r} must be written as module:function or FILE.py:function")
     try:
         load: Callable[[dict[str, Any]], ClientArrays] = getattr(import_from(place), name)
         loaded = load(dict(config))
         if not isinstance(loaded, tuple):
-            raise TypeError(f"it must return (X, y) or (X, y, X_test, y_test), not {type(loaded).__name__}")
+            raise _NoSamplesError(f"{_MUST}, not {type(loaded).__name__}")
         return loaded
     except Exception as error:
-        raise GramfoldError(f"loader {spec} failed: {type(error).__name__}: {error}") from None
+        words = f"loader {Path(place).name}:{name} failed: {type(error).__name__}"
+        raise SiteError(f"{words}: {_MUST}" if isinstance(error, _NoSamplesError) else words, f"{words}: {error}") from None

@@ -24,7 +24,7 @@ from gramfold.federation import Task
 from gramfold.methods import spec_of
 from gramfold.remote import reports, secure
 from gramfold.remote.agreement import odd_ones_out
-from gramfold.remote.erasure import forgotten
+from gramfold.remote.erasure import Forgotten
 from gramfold.remote.influence import Influence
 from gramfold.remote.ledger import KEPT, LEDGER, Ledger, SentUpload, saved_task
 from gramfold.remote.messages import (
@@ -40,7 +40,7 @@ from gramfold.remote.messages import (
     one_line,
 )
 from gramfold.remote.peers import LOG, Answer, Peer, Peers
-from gramfold.remote.release import check_first, check_release
+from gramfold.remote.release import check_first, check_release, check_run
 from gramfold.remote.settings import Settings
 from gramfold.remote.table_agreement import remarks
 from gramfold.remote.tasks import agreed_task, session_of, task_from_json, task_to_json
@@ -62,16 +62,21 @@ class Remote(Transport):
         super().__init__()
         self.exchange, self.settings, self.method = exchange, settings, settings.method
         self.peers = Peers(exchange, progress)
+        self.peers.reserved |= set(settings.sites)
         self.late: list[str] = []
         self.receiving: dict[str, str] = {}
         """The sites that receive and do not contribute, and why."""
+        self.withheld: dict[str, str] = {}
+        """The sites that have their head and keep its figures, and why."""
         self.influence = Influence(settings.max_share)
         self.ledger = Ledger()
         self._named: dict[str, int] = {}
         self._round: Round | None = None
         self._ledger_file, self._kept = settings.out / LEDGER, settings.out / KEPT
-        self._forgotten = forgotten(settings.out)
+        self._forgotten = Forgotten(settings.out)
         self._run = self._task_text = self._session = ""
+        self._marks: dict[str, str] = {}
+        """Of which samples the uploads of this run are: a site's own word, the same in every run and round, by site."""
         self._find_nodes()
         self.task = self._agree()
         self.method = settings.options.prepared(settings.method, self.task)
@@ -83,8 +88,9 @@ class Remote(Transport):
     def _find_nodes(self) -> None:
         settings = self.settings
         found = self.exchange.nodes(settings.minimum_sites, len(settings.sites))
-        self.peers.add(found)
-        if not found:
+        self._meet(found)
+        found = {node: name for node, name in found.items() if node in self.peers.live}
+        if not found and not self.peers.excluded:
             raise GramfoldError(
                 f"no site is connected after {settings.deadline:g} s; start the SuperNodes and run again{self._absent()}"
             )
@@ -92,6 +98,16 @@ class Remote(Transport):
             raise GramfoldError(
                 f"only {len(found)} of at least {settings.minimum_sites} sites connected; start more SuperNodes{self._absent()}"
             )
+
+    def _meet(self, nodes: Mapping[int, str]) -> None:
+        """Add new nodes; those of sites that were forgotten are not asked for anything."""
+        self.peers.add(nodes)
+        for node, name in nodes.items():
+            if name and node in self.peers.live:
+                try:
+                    self._forgotten.check(name)
+                except GramfoldError as error:
+                    self.peers.refuse(self.peers.by_node[node], TASK, error)
 
     def _absent(self) -> str:
         """Which of the expected sites are not there, as the end of an error."""
@@ -128,7 +144,7 @@ class Remote(Transport):
     def prepare(self, number: int) -> None:
         """Nodes may join between rounds."""
         if number:
-            self.peers.add(self.exchange.nodes())
+            self._meet(self.exchange.nodes())
 
     def clients(self) -> Sequence[str]:
         self._named = {}
@@ -155,6 +171,7 @@ class Remote(Transport):
         if kept is not None:
             make_folder(kept)
         self.ledger = Ledger.load(self._ledger_file, self._session, kept) if once else Ledger(kept=kept)
+        self.peers.reserved |= self.ledger.counted.keys()
         self.influence.before = dict(self.ledger.samples)
         if not once:
             self.ledger.sweep()
@@ -206,6 +223,10 @@ class Remote(Transport):
             check_release(self.settings.out, self.ledger.counted, self.settings.release_sites)
         else:
             check_first(len(self.ledger.counted), self.settings.release_sites)
+            if round_.number == 0 and len(nodes) == len(self._named):
+                check_run(
+                    self.settings.out, {name: self._marks[name] for name in self.ledger.counted}, self.settings.release_sites
+                )
 
     def check(self, round_: Round, upload: Any) -> None:
         """A secure sum has been checked already, as far as it can be."""
@@ -233,7 +254,7 @@ class Remote(Transport):
             if "abstains" in header:
                 self.take_abstention(peer, header)
                 return None
-            self.check_remembered(peer.site)
+            self._forgotten.check(peer.site)
             upload_id = header.get("upload")
             if not isinstance(upload_id, str) or not _ID.fullmatch(upload_id):
                 raise GramfoldError("its upload has no valid id")
@@ -243,6 +264,7 @@ class Remote(Transport):
                 raise GramfoldError("it reports its upload as counted, but it is not")
             assert self._round is not None
             self.method.check_packet(packets[UPLOAD], self._round.broadcast)
+            self._marks[peer.site] = str(header.get("data", upload_id))[:64]
             digest, upload = packets[UPLOAD].digest(), uploads.unpack(packets[UPLOAD])
             self.influence.check(peer.site, getattr(upload, "n", 0))
             if list(getattr(upload, "parcels", {peer.site: None})) != [peer.site]:
@@ -259,9 +281,7 @@ class Remote(Transport):
 
     def check_remembered(self, site: str) -> None:
         """Raise for a site that was taken out for good."""
-        if site in self._forgotten:
-            when = self._forgotten[site]
-            raise GramfoldError(f"it was forgotten on {when} and is not taken in again; choose another `out` for it")
+        self._forgotten.check(site)
 
     def take_abstention(self, peer: Peer, header: Mapping[str, Any]) -> None:
         """A site that receives without contributing; what it sent before must not stay in the sum against its will."""
@@ -281,7 +301,8 @@ class Remote(Transport):
 
         def message(peer: Peer) -> Message:
             sent[peer.node] = final.deliveries.packet(peer.label, final.reply(peer.site))
-            return Message(self.header(upload=self.ledger.counted.get(peer.site, "")), {BROADCAST: sent[peer.node]})
+            header = self.header(upload=self.ledger.counted.get(peer.site, ""), ledger=self.ledger.id)
+            return Message(header, {BROADCAST: sent[peer.node]})
 
         count, once = 0, self.method.rounds == 1
         nodes = {self._named[name] for name in final.clients}
@@ -293,6 +314,9 @@ class Remote(Transport):
                 continue
             final.deliveries.delivered(peer.site, sent.pop(peer.node))
             count += 1
+            if "withheld" in header:
+                self.withheld[peer.site] = one_line(str(header["withheld"]))
+                LOG.info("%s has its head, and keeps its figures: %s", peer.label, self.withheld[peer.site])
             yield finished
         self.seconds["personalize"] += time.monotonic() - begun
         needed = self.settings.minimum_sites
@@ -309,7 +333,9 @@ class Remote(Transport):
             "release-sites": self.settings.release_sites, "secure": secured,
             "dp": None if noise is None else {"eps": noise.eps, "delta": noise.delta},
         }  # fmt: skip
-        return {**common, **promised, "task": self._task_text, "run": self._run, **more}
+        strangers = any(not peer.registered for peer in self.peers.by_node.values())
+        forgotten = self._forgotten.hashes() if strangers else []
+        return {**common, **promised, "task": self._task_text, "run": self._run, "forgotten": forgotten, **more}
 
     def take_late(self, kind: str, answer: Answer) -> None:
         """Handle an answer to a request of an earlier phase."""
@@ -342,6 +368,7 @@ class Remote(Transport):
             "excluded": self.peers.excluded,
             "late": self.late,
             "receiving": self.receiving,
+            "withheld": self.withheld,
             "folded": sorted(self.ledger.counted),
             "samples": self.ledger.samples,
             "influence": self.influence.moved,

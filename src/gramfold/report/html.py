@@ -53,7 +53,7 @@ def _seeds_page(result: Mapping[str, Any]) -> str:
     sheet.heading("Settings")
     sheet.html(_settings(pages[0]["methods"]))
     for page in pages:
-        sheet.html(f"<details><summary>Seed {page['seed']}</summary>{_summary(page['methods'])}</details>")
+        sheet.html(f"<details><summary>Seed {escape(str(page['seed']))}</summary>{_summary(page['methods'])}</details>")
     return sheet.render()
 
 

@@ -12,7 +12,7 @@ from gramfold.measures import MEASURES, Measure
 from gramfold.report.charts import intervals
 from gramfold.report.columns import Column
 from gramfold.report.summary import embedded, html_table
-from gramfold.report.text import MISSING, aligned, duration, size
+from gramfold.report.text import MISSING, aligned, cell, duration, size
 
 Row = Mapping[str, Any]
 
@@ -231,7 +231,7 @@ def as_csv(comparison: Row) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({key: cell(value) for key, value in row.items()} for row in rows)
     return out.getvalue()
 
 

@@ -31,10 +31,19 @@ svg .value { font-weight: 600; }
 """For charts that stand alone: in a notebook, or as a file."""
 
 
+SCREEN = 130
+"""Characters of a line, and what goes first where there are more."""
+SPARED_TEXT = ("rounds", "ECE", "worst")
+
+
 def summary_text(method: Mapping[str, Any]) -> str:
     """The figures of a method's entry in result.json, under their names."""
     shown = [column for column in columns([method]) if not column.title.startswith(LEFT_OUT)]
     lines = aligned([[column.title for column in shown], [column.cell(method) for column in shown]])
+    for spared in SPARED_TEXT:
+        if max(map(len, lines)) > SCREEN:
+            shown = [column for column in shown if not column.title.startswith(spared)]
+            lines = aligned([[column.title for column in shown], [column.cell(method) for column in shown]])
     return "\n".join([f"Result of {method['name']} on {len(method['clients'])} clients", *lines, *_private(method)])
 
 

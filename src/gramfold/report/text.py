@@ -47,6 +47,24 @@ def setting(value: object) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def cell(value: object) -> object:
+    """A value for a CSV file that people open in a spreadsheet: a text that would be a formula there is a text.
+
+    >>> cell("=1+1"), cell("-0.5"), cell("cat"), cell(-0.5)
+    ("'=1+1", '-0.5', 'cat', -0.5)
+    """
+    if not isinstance(value, str) or not value.startswith(FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Cells as lines of text, columns under each other.
 

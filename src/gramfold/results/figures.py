@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -36,7 +36,7 @@ class ClientResult:
     name: str
     train: int
     scored: Scored
-    shared: Scored | None
+    shared: Scored | None = field(repr=False)
     """The shared model on the same test split."""
     uplink_bytes: int
     downlink_bytes: int
@@ -258,7 +258,7 @@ class Figures(ABC):
 
     def _pooled_score(self) -> Scored | None:
         """The shared model on the test samples of all clients; None where there is no shared model."""
-        shared = [client.shared for client in self._tested() if client.shared is not None]
+        shared = [client.shared for client in self.clients.values() if client.shared is not None and client.shared.n]
         if not shared:
             return None
         return Scored(sum(s.n for s in shared), sum(s.right for s in shared), sum(s.squared_error for s in shared))

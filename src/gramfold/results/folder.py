@@ -18,8 +18,8 @@ from gramfold.results.result import Result
 from gramfold.results.saved import make_folder
 from gramfold.version import __version__
 
-FORMAT = 1
-"""The version of result.json; new keys, which older readers ignore, do not raise it."""
+FORMAT = 2
+"""The version of result.json; new keys, which older readers ignore, do not raise it. 1 may be without a checksum."""
 RESULT, REPORT, EVENTS = "result.json", "report.html", "events.jsonl"
 
 
@@ -35,11 +35,11 @@ def seeds_page(pages: Sequence[Mapping[str, Any]], comparison: Mapping[str, Any]
     return {**about, "seeds": list(pages), "comparison": dict(comparison)}
 
 
-def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write result.json and report.html."""
+def write_page(folder: Path, content: Mapping[str, Any], public: bool = True) -> None:
+    """Write result.json and report.html. Figures that sites have told a server are for its operator alone: not `public`."""
     make_folder(folder)
-    wire.write_sealed(folder / RESULT, content, public=True)
-    wire.write_atomically(folder / REPORT, render_page(content).encode(), public=True)
+    wire.write_sealed(folder / RESULT, content, public=public)
+    wire.write_atomically(folder / REPORT, render_page(content).encode(), public=public)
 
 
 def read_page(source: Path) -> dict[str, Any]:
@@ -47,19 +47,20 @@ def read_page(source: Path) -> dict[str, Any]:
     path = source / RESULT if source.is_dir() else source
     try:
         content = json.loads(wire.read(path))
-        written = content.get("format", FORMAT)
+        written = content.get("format", 1)
     except MALFORMED:
         raise GramfoldError(f"{path} is not a result of gramfold run") from None
     try:
-        content = wire.opened(content) if "checksum" in content else content  # older ones have none
+        content = content if written == 1 and wire.CHECKSUM not in content else wire.opened(content)
     except ValueError:
-        raise GramfoldError(f"{path} is not as it was written: its checksum does not fit") from None
+        raise GramfoldError(f"{path} is not as it was written: its checksum is missing or does not fit") from None
     if not isinstance(written, int) or written > FORMAT:
         raise GramfoldError(f"{path} was written by a newer gramfold (format {written}, this reads {FORMAT}); upgrade")
     found: dict[str, Any] = content
     return found
 
 
-def load_result(folder: str | PathLike[str]) -> Result:
-    """The result that `Result.save` wrote: to evaluate, join, update and forget after a restart."""
-    return Result.load(folder)
+def load_result(folder: str | PathLike[str], allow_code: bool = False) -> Result:
+    """The result that `Result.save` wrote: to evaluate, join, update and forget after a restart. `allow_code`: whether the class
+    of a method that is not gramfold's own may be imported because the file names it."""
+    return Result.load(folder, allow_code)

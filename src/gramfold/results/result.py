@@ -189,10 +189,10 @@ class Result(Figures):
         saved.write(Path(folder), saved.SavedRun.of(self.run, **figures), self.global_head, self.heads, self.cards())
 
     @classmethod
-    def load(cls, folder: str | PathLike[str]) -> "Result":
-        """The result that `save` wrote."""
+    def load(cls, folder: str | PathLike[str], allow_code: bool = False) -> "Result":
+        """The result that `save` wrote; see `load_result`."""
         found, shared, heads = saved.read(Path(folder))
-        run = found.run()
+        run = found.run(allow_code)
         try:
             made = cls(
                 method=run.method.name,

@@ -15,7 +15,7 @@ from gramfold import wire
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head, load_head
-from gramfold.methods import make_method, spec_of
+from gramfold.methods import check_from_file, make_method, spec_of
 from gramfold.moments import Moments
 from gramfold.origin import Origin
 from gramfold.report import card_files, write_card
@@ -58,8 +58,9 @@ class SavedRun(Record, kind="run"):
             **{name: plain(value) for name, value in figures.items()},
         )  # fmt: skip
 
-    def run(self) -> Run:
+    def run(self, allow_code: bool = False) -> Run:
         try:
+            check_from_file(self.method, allow_code)
             total = None
             if self.total is not None:
                 total = Moments.unpack(Packet(self.total["arrays"], self.total["meta"]), exact_counts=False)

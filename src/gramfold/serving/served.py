@@ -1,8 +1,9 @@
 """A head that answers: from features, from an uploaded image, from a text or a table's row."""
 
+import io
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,19 @@ import numpy as np
 from gramfold.backbones import IMAGES, TEXTS, Backbone, reopen
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head
+from gramfold.imports import require
 from gramfold.numerics.arrays import to_numpy
 from gramfold.origin import BACKBONE, TABLE, Origin
 from gramfold.sources import TableEncoder, encoded_with_remark
 
 MOST_SAMPLES = 10_000
 """Samples of one question."""
+MOST_PARTS, DEEPEST = 2_000_000, 64
+"""Numbers and words of one question, and lists within lists: JSON takes twenty times its length in memory."""
+MOST_PIXELS = 40_000_000
+"""Of one image: a file of some kilobytes can hold any number."""
+AT_ONCE = 2**22
+"""Features of samples that are mapped together."""
 
 
 class Served:
@@ -72,6 +80,7 @@ class Served:
         if "image" not in self.takes:
             raise GramfoldError(f"{self.name} takes {', '.join(self.takes)}, no image")
         try:
+            check_pixels(image)
             return {"predictions": self._predicted(self._extracted(IMAGES, [image]), novelty)}
         except GramfoldError as error:
             raise GramfoldError(f"the image {error}" if str(error).startswith("cannot be read") else str(error)) from None
@@ -94,13 +103,16 @@ class Served:
     def _predicted(self, rows: Any, novelty: bool) -> list[dict[str, Any]]:
         answers = self._told(rows)
         if novelty:
-            for answer, share in zip(answers, self.head.novelty(rows).tolist(), strict=True):
+            for answer, share in zip(answers, self._in_parts(rows, self.head.novelty).tolist(), strict=True):
                 answer["novelty"] = share
         return answers
 
     def _told(self, rows: Any) -> list[dict[str, Any]]:
         head = self.head
-        scores = to_numpy(head.scores(rows))
+        try:
+            scores = self._in_parts(rows, self.head.scores)
+        except (OverflowError, RecursionError):
+            raise GramfoldError("the samples hold a number that is none, such as one of 400 digits") from None
         if head.labels is None:
             return [{"values": values} for values in scores.tolist()]
         best = scores.argmax(1)
@@ -112,12 +124,30 @@ class Served:
                 answer["probabilities"] = dict(zip(names, shares, strict=True))
         return answers
 
+    def _in_parts(self, rows: Any, of: Callable[[Any], Any]) -> np.ndarray:
+        """What the head says of samples, some at a time: their features may take far more than they do."""
+        streams = (*self.head.streams, *self.head.refinement)
+        step = max(1, AT_ONCE // max([1, *(stream.map.dim for stream in streams)]))
+        return np.concatenate([to_numpy(of(rows[i : i + step])) for i in range(0, len(rows), step)])
+
+
+def check_pixels(image: bytes) -> None:
+    """Raise for an image that is too large, by its header alone."""
+    images = require("PIL.Image", "images", "reading images")
+    try:
+        with images.open(io.BytesIO(image)) as opened:
+            width, height = opened.size
+    except Exception as error:  # decoders of many formats raise what they like
+        raise GramfoldError(f"cannot be read as an image: {type(error).__name__}: {error}") from None
+    if width * height > MOST_PIXELS:
+        raise GramfoldError(f"cannot be read as an image: {width} x {height} pixels are more than {MOST_PIXELS // 10**6} million")
+
 
 def _even(values: list[Any]) -> bool:
     """Whether rows are lists of numbers of one length; what else they are, the head's own check says."""
     try:
         return np.asarray(values, dtype=np.float64).ndim > 0
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return False
 
 
@@ -136,6 +166,7 @@ class Backbones:
 
 
 def read_question(body: bytes) -> Mapping[str, Any]:
+    check_parts(body)
     try:
         question = json.loads(body)
     except (ValueError, RecursionError):
@@ -143,3 +174,14 @@ def read_question(body: bytes) -> Mapping[str, Any]:
     if not isinstance(question, dict):
         raise GramfoldError('the question must be a JSON object, such as {"features": [[...]]}')
     return question
+
+
+def check_parts(body: bytes) -> None:
+    """Raise for JSON of more parts, or nested deeper, than any question is: before it is parsed, from its bytes alone."""
+    if sum(map(body.count, (b",", b"[", b"{"))) > MOST_PARTS:
+        raise GramfoldError(f"the question has more than {MOST_PARTS} numbers and words; ask for fewer samples at once")
+    letters = np.frombuffer(body, np.uint8)
+    marks = letters[(letters == 91) | (letters == 93) | (letters == 123) | (letters == 125)]  # [ ] { }
+    depth = np.cumsum(np.where((marks == 91) | (marks == 123), 1, -1), dtype=np.int32)
+    if len(depth) and depth.max() > DEEPEST:
+        raise GramfoldError(f"the question is nested deeper than {DEEPEST} lists, or is no JSON")

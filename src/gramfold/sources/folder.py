@@ -42,9 +42,19 @@ def image_folder(folder: str | Path) -> Source:
 
 
 def _images(folder: Path) -> Iterator[Path]:
-    """All images below a folder, but for hidden ones."""
+    """All images below a folder, but for hidden ones. Links within it are followed, to every place once; none may lead out: a
+    folder from elsewhere could take in any file here."""
+    root, seen = os.path.realpath(folder), set()
     for place, folders, files in os.walk(folder, followlinks=True):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
-                yield Path(place) / name
+        real = os.path.realpath(place)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        images = [name for name in files if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES]
+        for name in (*folders, *images):
+            path = os.path.join(place, name)
+            if os.path.islink(path) and os.path.commonpath([root, os.path.realpath(path)]) != root:
+                raise GramfoldError(f"{path} is a link that leads out of {folder}; put the images themselves there")
+        yield from (Path(place) / name for name in images)

@@ -33,6 +33,21 @@ def write_atomically(path: Path, *pieces: bytes | memoryview, public: bool = Fal
         raise GramfoldError(f"cannot write {path}: {error.strerror}") from None
 
 
+def private_folder(folder: Path) -> None:
+    """Make a folder, and those above it, for nobody but their owner; one that is there stays as it is."""
+    for missing in reversed([place for place in (folder, *folder.parents) if not place.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(exist_ok=True)
+
+
+def append(path: Path, line: bytes) -> None:
+    """Add to a file that grows; only the owner can read it."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600), "ab") as file:
+        with suppress(OSError):  # one of an earlier gramfold
+            os.chmod(path, 0o600)
+        file.write(line)
+
+
 def sync_folder(folder: Path) -> None:
     """Make what was renamed or removed in a folder last; some file systems know no such thing."""
     with suppress(OSError):

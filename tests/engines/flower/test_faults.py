@@ -99,7 +99,7 @@ def test_a_file_that_is_none(sites):
         ({"data": "", "loader": "builtins:dict"}, "it must return (X, y)"),
         ({"data": "/no/such/file.npz"}, "no such data file"),
         ({"state-dir": ""}, "gives no `state-dir`"),
-        ({"state-dir": "/dev/null/state"}, "cannot make /dev/null/state"),
+        ({"state-dir": "/dev/null/state"}, "cannot make its state folder: Not a directory"),
     ],
 )
 def test_a_wrong_configuration_leaves_one_site_out(config, reason, sites):

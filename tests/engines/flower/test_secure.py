@@ -117,7 +117,8 @@ def test_secrets_are_gone_when_the_sum_is_made_and_the_diary_says_what_left(site
         assert list((state / UNDER_WAY).iterdir()) == []
         assert (state / IDENTITY).stat().st_mode & 0o777 == 0o600
         assert len((state / PUBLIC).read_text().strip()) == 64
-        line = json.loads((state / "sent.jsonl").read_text().splitlines()[-1])
+        line, told = map(json.loads, (state / "sent.jsonl").read_text().splitlines())
+        assert told["of"] == line["upload"]
         assert (line["sites"], line["method"], line["dp"]) == (7, "afl", None)
         assert line["secure"]
         assert len(line["upload"]) == 32
@@ -274,7 +275,7 @@ def test_noise_over_a_network_is_shared_under_the_sum(sites):
     result = sites.run(gf.AFL(), **{"secure": True, "dp-eps": 1e6})
     assert result["methods"][0]["privacy"]["dp"]["eps"] == 1e6
     assert result["methods"][0]["mean_accuracy"] > 0.5
-    line = (Path(sites.config[sites.names[0]]["state-dir"]) / "sent.jsonl").read_text().splitlines()[-1]
+    line = (Path(sites.config[sites.names[0]]["state-dir"]) / "sent.jsonl").read_text().splitlines()[0]
     assert json.loads(line)["dp"] == {"eps": 1e6, "delta": 1e-5}
 
 

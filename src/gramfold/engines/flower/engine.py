@@ -22,7 +22,7 @@ from gramfold.heads import load_head
 from gramfold.methods import Method, spec_of
 from gramfold.privacy import Privacy
 from gramfold.remote import samples
-from gramfold.remote.run import ERROR
+from gramfold.remote.erasure import ERROR
 from gramfold.remote.settings import Settings
 from gramfold.remote.site import head_file
 from gramfold.remote.tasks import task_to_json

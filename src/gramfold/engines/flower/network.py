@@ -9,6 +9,7 @@ Everything listens on the loopback only, writes into the folder, and is stopped 
 import http.client
 import itertools
 import json
+import os
 import random
 import signal
 import socket
@@ -27,6 +28,7 @@ from gramfold.deploy.processes import Process, command_path, end_members, enviro
 from gramfold.deploy.toml import Value, to_toml
 from gramfold.engines.events import Event, Progress
 from gramfold.engines.flower.diagnosis import diagnosis
+from gramfold.engines.flower.pinned import write_pins
 from gramfold.errors import GramfoldError
 from gramfold.wire import file_name
 
@@ -155,6 +157,7 @@ class Network:
             f"sites/{folder.name}", "flower-supernode", "--superlink", site.server or self.address,
             "--root-certificates", str(self.keys / "ca.crt"), "--auth-supernode-private-key", str(folder / "key"),
             "--node-config", str(folder / "site.toml"), "--host", HOST, "--port", str(free_port()),
+            first=write_pins(folder / "pinned"),
         )  # fmt: skip
 
     def wait_online(self, names: Iterable[str] | None = None) -> None:
@@ -259,10 +262,13 @@ class Network:
             time.sleep(1)
         return self.flwr(*arguments, "--format", "json")
 
-    def _start(self, name: str, command: str, *arguments: str, home: Path | None = None) -> Process:
+    def _start(self, name: str, command: str, *arguments: str, home: Path | None = None, first: Path | None = None) -> Process:
+        """A command of Flower's; `first`: a folder to look for the commands in that it starts itself."""
         folder = self.folder / name
         folder.mkdir(parents=True, exist_ok=True)
         settings = environment(self.folder, home or folder / "home")
+        if first is not None:
+            settings = {**settings, "PATH": os.pathsep.join([str(first), settings.get("PATH", "")])}
         return Process([command_path(command), *arguments], self.folder / f"{name}.log", settings, folder)
 
     def _healthy(self) -> bool:

@@ -19,6 +19,7 @@ from gramfold import features
 from gramfold.errors import GramfoldError
 from gramfold.features import DirectionsMap, Map, of_length_one
 from gramfold.federation import Samples, Task
+from gramfold.moments import Implied
 from gramfold.moments.consistent import MOST_SAMPLES
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
@@ -128,6 +129,11 @@ class Finding(Record, kind="learning/directions"):
         return seeds.generator(self.seed, "directions").standard_normal((len(self.columns), self._width))
 
     # --- the server ---
+
+    @property
+    def implied(self) -> Implied:
+        """Nothing: these are no moments."""
+        return Implied()
 
     def check_packet(self, packet: Packet) -> None:
         if packet.meta.get("kind") != NamedSums.kind:

@@ -122,6 +122,10 @@ class Learning(Record, kind="learning"):
         map: Any = Gradients(self.pilot.inputs, self.pilot.fingerprint, bound)
         return Space(map, None, 1)
 
+    @property
+    def implied(self) -> Implied:
+        return self.asked.implied
+
     def check_packet(self, packet: Packet) -> None:
         """Raise unless a packet claims to hold what was asked for."""
         if self.counting is None:

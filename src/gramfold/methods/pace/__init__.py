@@ -17,15 +17,15 @@
     head       softmax(sum_c w_c z_c(x) + q)                                one head: all is linear in its coordinates
 
 Values differ in the likelihood alone: a candidate's prediction stands for z, c is one, and L_c is normal, as wide as its own
-left-out errors. So in left-out likelihood a client falls short of no candidate by more than log 1/p_c (the p adding up to one), a model of its own
-among them: nobody is worse off for joining. (But for blends, of which scores are averaged, before evidence is made of them.)
+left-out errors. With p adding up to one, a client falls short of no candidate's left-out likelihood by more than log 1/p_c, a
+model of its own among them: nobody is worse off for joining. (But for blends, whose scores are averaged, not the evidence.)
 
 A client's model does not depend on how the others' data is split among them: it uses only their sums. (Regression on tables is
 the exception, unless told otherwise: see `own_parts`.)
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from gramfold.errors import GramfoldError
@@ -43,7 +43,7 @@ from gramfold.methods.pace.client import OwnSamples, personalized
 from gramfold.methods.pace.influence import root_of
 from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import Pooled, pool, pool_without_own_parts, require_regime, shared_head, solved
-from gramfold.methods.protocol import ClientData
+from gramfold.methods.protocol import IN_CODE, ClientData
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
 from gramfold.moments import Moments
 from gramfold.moments.rounding import PRECISIONS
@@ -79,8 +79,8 @@ class Streams(Record, kind="pace/streams"):
 @dataclass(frozen=True)
 class PACE(Analytic):
     """Everything that is None is chosen in closed form: the Fourier dimension of `features` from the amount of data, `beta` by
-    GCV, `weights` (of the terms of evidence) by each client from its left-out likelihood, `refinement` (the map that residuals are
-    fitted on): ReLU features up to 100 inputs, the shared ones beyond.
+    GCV, `weights` (of the terms of evidence) by each client from its left-out likelihood, `refinement` (the map that residuals
+    are fitted on): ReLU features up to 100 inputs, the shared ones beyond.
 
     `learn`: whether the metric of the Fourier features is learned, in rounds before; None: where it pays (up to 100 inputs, or
     from 10,000 samples on). `budget`: the most bytes that a client may send and receive, all rounds together, as a number or as
@@ -88,9 +88,9 @@ class PACE(Analytic):
     "float32", "float16" or "int8" (uploads alone, the rest then in float16); None: float64, or with a budget whatever lets the
     largest map into it. Sums are float64 always; the result says how far rounding may have moved them (`chosen["rounding"]`).
 
-    `regime` is what the server sends so that clients can leave their own samples out: "sum" - the m x m triangle T; "sketch" - a
-    128 x m sketch of T^-1, from which leverages are approximate, and nothing can be blended; None: "sum" where the triangle has up
-    to 16 MB, else "sketch". What was decided, and why, is in the result's `chosen`.
+    `regime` is what the server sends so that clients can leave their own samples out: "sum" - the m x m triangle T; "sketch" -
+    a 128 x m sketch of T^-1, from which leverages are approximate, and nothing can be blended; None: "sum" where the triangle has
+    up to 16 MB, else "sketch". What was decided, and why, is in the result's `chosen`.
 
     `parts` are what makes candidates beside staying (`candidates.PARTS`): without one, `replace(method, parts=...)`, it has that
     part's candidates no more, and with another's it has these. `priors`: what is likely before a client is seen.
@@ -103,7 +103,7 @@ class PACE(Analytic):
     name: ClassVar[str] = "pace"
     summary: ClassVar[str] = "candidates averaged by left-out likelihood, on the class prior; calibrated"
     paper: ClassVar[str] = "gramfold"
-    remedies: ClassVar[Mapping[str, str]] = {"sums": "regime='sum'", "once": "features='bias+linear'"}
+    remedies: ClassVar[Mapping[str, str]] = {"once": "features='bias+linear'"}
     probabilistic: ClassVar[bool] = True
 
     features: MapLike | None = None
@@ -116,9 +116,9 @@ class PACE(Analytic):
     memory: int = 2**30
     precision: str | None = None
     own_parts: bool = True
-    parts: tuple[Part, ...] = PARTS
-    priors: Priors = PRIORS
-    decision: sizes.Decision | None = None
+    parts: tuple[Part, ...] = field(default=PARTS, metadata=IN_CODE, repr=False)
+    priors: Priors = field(default=PRIORS, metadata=IN_CODE, repr=False)
+    decision: sizes.Decision | None = field(default=None, metadata=IN_CODE, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -231,10 +231,6 @@ class PACE(Analytic):
 
     def global_head(self, broadcast: Streams) -> Head:
         return shared_head(broadcast.space, solved(broadcast.pooled), self.name, self.priors)
-
-    def parameters(self) -> Mapping[str, Any]:
-        """Without those that no text can give."""
-        return {key: value for key, value in super().parameters().items() if key not in ("parts", "priors", "decision")}
 
 
 def _width(spec: MapLike, task: Task) -> int:

@@ -118,14 +118,14 @@ class Residual(Part):
     """The shared model, and a ridge of what it leaves unexplained (APFL)."""
 
     name: ClassVar[str] = "residual"
-    of_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (0.3, 0.003))
+    of_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (1.0, 10.0), (0.3, 0.003))
     """How much of logits to believe, and penalty. A client with two of ten classes is all but certain of most samples, and what
     is left is noise of the few others; at a part of their face value all samples have a say, and at less of a penalty."""
     of_two_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (1.0, 3.0), (1.0, 30.0))
     """Of two classes none is ruled out beforehand."""
     of_values: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 1e4)
     """Penalties; with the last an offset is all there is."""
-    before: float = 1.0
+    before: float = 4.0
 
     def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:
         if not samples.fits:

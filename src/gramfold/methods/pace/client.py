@@ -131,7 +131,8 @@ def _of_classes(
 
 
 def _on_numpy(place: Any, scores: Array) -> Place:
-    return place(arrays.to_numpy(scores))
+    found: Place = place(arrays.to_numpy(scores))
+    return found
 
 
 def personalized(samples: OwnSamples, parts: Sequence[Part], pooled: Pooled, judging: np.ndarray | None, method: str) -> Head:
@@ -141,7 +142,8 @@ def personalized(samples: OwnSamples, parts: Sequence[Part], pooled: Pooled, jud
     if isinstance(likelihood, OfClasses):
         likelihood.weigh(stay)
     mixture, shares = average([stay, *(each for part in parts for each in part.candidates(samples, stay))], likelihood)
-    chosen = {**pooled.chosen, **shares, "alpha": mixture.alpha}
+    told = {name: round(share, 4) for name, share in shares.items()}
+    chosen = {**pooled.chosen, **told, "alpha": mixture.alpha}
     base, streams, offset = solution(samples, mixture)
     if isinstance(likelihood, OfClasses):
         return _classifier(samples, likelihood, mixture, pooled, method, chosen, base, streams, offset)
@@ -176,7 +178,7 @@ def solution(samples: OwnSamples, mixture: Candidate) -> tuple[Stream, list[Stre
         if basis.moves:
             base = base + weights
         else:
-            streams.append(Stream(basis.map, weights))
+            streams.append(Stream(getattr(basis, "map"), weights))  # noqa: B009 (only a basis that does not move has one)
             offset = offset + intercept
     return Stream(samples.space.map, base), streams, offset
 

@@ -128,7 +128,8 @@ class OfClasses(Likelihood):
 
     def logits(self, candidate: Candidate) -> np.ndarray:
         """Beside the prior."""
-        return candidate.share * np.tensordot(self.weights, self.evidence(candidate), 1) + arrays.to_numpy(candidate.added)
+        told = np.tensordot(self.weights, self.evidence(candidate), 1)
+        return np.asarray(candidate.share * told + arrays.to_numpy(candidate.added))
 
     def each(self, candidate: Candidate) -> np.ndarray:
         logits = self.logits(candidate) + self.left_out_shares

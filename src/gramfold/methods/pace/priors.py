@@ -29,7 +29,7 @@ class Priors:
     """What a step in probability is worth in logits, among three classes and more: residuals are steps (`ablation.py`)."""
     step_of_two: float = 2.0
     """The same of two classes: a step r of one is -r of the other, and 4 r in the log-odds at even odds (derived)."""
-    few: float = 30.0
+    few: float = 50.0
     """Samples at which a residual of one is worth half of that: what a client of few leaves unexplained is mostly noise
     (`ablation.py`)."""
 
@@ -48,8 +48,8 @@ class Priors:
         """
         if classes == 2:
             table = map.saw_labels and map.tabular
-            centre, spread = ([1.0, 0.0], [0.5, 0.5]) if table else ([0.0, 1.0], [NEVER, 0.5])
-            return np.array(centre), self.evidence_samples / np.array(spread) ** 2
+            two, each = ([1.0, 0.0], [0.5, 0.5]) if table else ([0.0, 1.0], [NEVER, 0.5])
+            return np.array(two), self.evidence_samples / np.array(each) ** 2
         slope = 1.0 - 2.0 * self.typical_cosine * bend(classes)
         cosine = (self.cosine_learned if map.saw_labels else self.cosine) * math.sqrt(classes) / slope
         likelihood = 1.0 / (classes - 1)
