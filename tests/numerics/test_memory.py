@@ -38,7 +38,7 @@ def test_a_site_asks_for_its_own_rows(monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 3e8)
     X = random_array((800, 50_000), density=0.001, format="csr", rng=0)
     federation = gf.Federation.split(X, np.arange(800) % 2, 2, "iid")
-    with pytest.raises(gf.GramfoldError, match="samples of 50001 features take .* GB, and 0.3 GB are there; give fewer columns"):
+    with pytest.raises(gf.GramfoldError, match=r"samples of 50001 features take .* GB, .*; give fewer columns"):
         gf.run(gf.Local(), federation)
 
 
@@ -48,7 +48,7 @@ def test_an_export_asks_for_its_matrices(monkeypatch):
     X, y = rng.standard_normal((40, 30_000)), np.arange(40) % 2
     head = gf.run(gf.AFL(features="bias+relu:400"), gf.Federation.split(X, y, 2, "iid")).heads["0"]
     monkeypatch.setattr(memory, "available", lambda: 2e8)
-    with pytest.raises(gf.GramfoldError, match="take 0.3 GB, and 0.2 GB are there; export a head of a smaller map"):
+    with pytest.raises(gf.GramfoldError, match=r"take 0\.3 GB, and 0\.2 GB are there; export a head of a smaller map"):
         onnx_model(head)
 
 
@@ -57,5 +57,5 @@ def test_predictions_that_do_not_fit_are_one_line(monkeypatch):
     X, y = rng.standard_normal((40, 3)), np.arange(40) % 2
     head = gf.run(gf.AFL(features="bias+relu:2000"), gf.Federation.split(X, y, 2, "iid")).heads["0"]
     monkeypatch.setattr(memory, "available", lambda: 1e8)
-    with pytest.raises(gf.GramfoldError, match="features of 20000 samples take 0.3 GB, .*in parts"):
+    with pytest.raises(gf.GramfoldError, match=r"features of 20000 samples take 0\.3 GB, .*in parts"):
         head.predict(np.zeros((20_000, 3)))
