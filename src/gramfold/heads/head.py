@@ -107,7 +107,7 @@ class Head:
         """
         rows = self.rows(inputs)
         check.require_finite(rows, self._whose)
-        widest = max(stream.map.dim for stream in self.streams)
+        widest = max((stream.map.dim for stream in self.streams), default=0)
         memory.ask(8 * rows.shape[0] * widest, f"{widest} features of {rows.shape[0]} samples", "predict them in parts")
         return self.forward(rows, mapped)
 
