@@ -160,3 +160,19 @@ def test_what_cannot_be_learned_from_is_said():
     with pytest.raises(gf.GramfoldError, match="asks for no direction"):
         gf.AFL(features="bias+linear@directions:0")
     assert learning.plan_of(FEW).width(6000) == 13
+
+
+def test_the_search_travels_between_processes():
+    X, y = texts(60, 300)
+    method = gf.AFL(features=FEW)
+    broadcast = method.begin(Task(300, (0, 1, 2), 3, 0, 60))
+    client = ClientData("all", Samples(X, y))
+    while isinstance(broadcast, Finding):
+        arrived = Finding.unpack(broadcast.pack())
+        upload = method.local(client, arrived)
+        method.check_packet(upload.pack(), arrived)
+        back = type(upload).unpack(upload.pack())
+        method.check(back, arrived)
+        broadcast = method.aggregate(back, broadcast)
+    again = type(broadcast).unpack(broadcast.pack())
+    assert np.array_equal(again.space.map(X), broadcast.space.map(X))
