@@ -34,7 +34,7 @@ from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods import learning
 from gramfold.methods.analytic import Analytic
-from gramfold.methods.learning import Plan, comparable_as, unseen
+from gramfold.methods.learning import comparable_as, unseen
 from gramfold.methods.learning.own_parts import Common
 from gramfold.methods.pace import sizes
 from gramfold.methods.pace.bounds import bounded
@@ -236,5 +236,5 @@ class PACE(Analytic):
 
 
 def _width(spec: MapLike, task: Task) -> int:
-    plan = Plan.of(spec)
-    return draw_map(spec, task).dim if plan is None else 1 + task.inputs + plan.dim
+    plan = learning.plan_of(spec)
+    return draw_map(spec, task).dim if plan is None else plan.width(task.inputs)
