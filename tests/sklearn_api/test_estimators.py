@@ -46,7 +46,7 @@ CHECKED = [gf.PersonalizedClassifier(), gf.PersonalizedClassifier("apfl"), gf.Pe
 
 
 def known_to_fail(estimator) -> dict[str, str]:
-    selects = ("pace", "apfl", "local") if isinstance(estimator, gf.PersonalizedRegressor) else ("apfl",)
+    selects = ("pace", "apfl", "local") if isinstance(estimator, gf.PersonalizedRegressor) else ("pace", "apfl")
     return SELECTED if estimator.method in selects else {}
 
 
