@@ -63,7 +63,7 @@ def main() -> None:
         "apfl, linear": gf.APFL(features="linear", refinement="linear", beta=1.0, gamma=100.0, lam=0.5),
         "pace, linear": gf.PACE(features="bias+linear"),
         "pace, linear + 4096 Fourier": gf.PACE(features="bias+linear+fourier:4096"),
-        "pace, linear + 4096 Fourier, fixed": gf.PACE(features="bias+linear+fourier:4096", beta=50.0, weights=(14.0, 0.02, 6.0)),
+        "pace, linear + 4096 Fourier, fixed": gf.PACE(features="bias+linear+fourier:4096", beta=50.0, weights=(14.0, 0.02)),
     }
     for name, method in runs.items():
         gf.run(method, federation, device="cuda", keep_heads=False)

@@ -160,13 +160,16 @@ def stamps_now() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit that is checked out, with a + where code differs from it; without git what GRAMFOLD_COMMIT says."""
+    """The commit that is checked out, with a + where code differs from it; what GRAMFOLD_COMMIT says where that is set, as on a
+    machine that has a copy of the files alone."""
+    if "GRAMFOLD_COMMIT" in os.environ:
+        return os.environ["GRAMFOLD_COMMIT"]
     try:
         head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
         changed = ["git", "status", "--porcelain", "--", "src", "benchmarks/*.py"]
         dirty = subprocess.run(changed, cwd=ROOT, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        return os.environ.get("GRAMFOLD_COMMIT", "unknown")
+        return "unknown"
     return head.stdout.strip() + ("+" if dirty.stdout.strip() else "")
 
 

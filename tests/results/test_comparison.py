@@ -144,6 +144,30 @@ def test_labels_are_escaped_everywhere(blobs):
     assert r"\| 5%" in found.to_markdown()
 
 
+@pytest.mark.parametrize(("kind", "begins"), [("pdf", b"%PDF-"), ("png", b"\x89PNG\r\n")])
+def test_a_plot_for_print_is_what_its_ending_says(comparison, tmp_path, kind, begins):
+    pytest.importorskip("matplotlib")
+    for name in ("one", "two"):
+        comparison.plot(tmp_path / f"{name}.{kind}")
+    written = [(tmp_path / f"{name}.{kind}").read_bytes() for name in ("one", "two")]
+    assert written[0].startswith(begins)
+    assert written[0] == written[1]  # no date: the same figures are the same file
+    assert not comparison.plot().startswith("%PDF")
+
+
+def test_a_plot_of_another_kind_is_refused(comparison, tmp_path):
+    for name, said in (("c.jpeg", "not in '.jpeg'"), ("c", "ends in .pdf, .png or .svg")):
+        with pytest.raises(gf.GramfoldError, match=said):
+            comparison.plot(tmp_path / name)
+        assert not (tmp_path / name).exists()
+
+
+def test_labels_in_a_plot_are_no_formulas(blobs, tmp_path):
+    pytest.importorskip("matplotlib")
+    gf.compare({"a $x": "afl", "b $_$": "local"}, blobs, 1, clients=3).plot(tmp_path / "c.pdf")
+    assert (tmp_path / "c.pdf").stat().st_size > 1000
+
+
 def test_the_plot_is_an_svg_of_its_own(comparison, tmp_path):
     comparison.plot(tmp_path / "c.svg")
     root = ElementTree.parse(tmp_path / "c.svg").getroot()

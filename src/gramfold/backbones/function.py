@@ -39,6 +39,21 @@ class FunctionBackbone(Backbone):
         return finished(rows, len(batch), self.name)
 
 
+def of_function(function: Any) -> FunctionBackbone:
+    """The backbone that a function is, by the name it could be imported by."""
+    if hasattr(function, "state_dict"):
+        raise GramfoldError(
+            f"a {type(function).__name__} takes tensors, a backbone a list of samples; give a function: "
+            "def backbone(images): return model(torch.stack([transform(image) for image in images]))"
+        )
+    if not callable(function):
+        raise GramfoldError(
+            f"a backbone is a name, a Backbone or a function of a list of samples, not a {type(function).__name__}"
+        )
+    kind = function if inspect.isroutine(function) else type(function)
+    return FunctionBackbone(function, f"python:{kind.__module__}:{kind.__qualname__}")
+
+
 def load_function(place: str) -> FunctionBackbone:
     """The function at module:function or FILE.py:function."""
     module, _, name = place.rpartition(":")

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gramfold.errors import GramfoldError
 from gramfold.export.activations import ACTIVATIONS
 from gramfold.export.convolution import convolution
@@ -12,6 +14,7 @@ from gramfold.features import (
     Chain,
     Concat,
     DeepMap,
+    DirectionsMap,
     DrawnMap,
     FeatureMap,
     Fourier,
@@ -133,9 +136,16 @@ def _metric(graph: Graph, of: MetricMap, rows: str) -> str:
     return graph.add("Concat", *parts, axis=1)
 
 
+def _directions(graph: Graph, of: DirectionsMap, rows: str) -> str:
+    squares = graph.one_where_zero(graph.total(graph.add("Mul", rows, rows), 1))
+    kept = graph.add("Gather", graph.add("Div", rows, graph.add("Sqrt", squares)), graph.constant(of.columns, np.int64), axis=1)
+    return _drawn(graph, of.after, graph.matmul(kept, of.directions))
+
+
 MAPS: dict[str, Callable[[Graph, Any, str], str]] = {
     "drawn": _drawn,
     "deep": _deep,
     "metric": _metric,
+    "directions": _directions,
     "convolution": convolution,
 }

@@ -20,7 +20,9 @@ from gramfold.backbones.pooling import BOTH, CLS
 from gramfold.errors import GramfoldError
 from gramfold.export.graph import OPSET, Graph
 from gramfold.export.onnx_head import head_nodes
+from gramfold.features import DrawnMap
 from gramfold.heads import Head
+from gramfold.numerics import memory
 from gramfold.origin import BACKBONE
 from gramfold.version import __version__
 
@@ -49,6 +51,9 @@ def _backbone(head: Head, name: str | None) -> OnnxBackbone | None:
 
 def onnx_model(head: Head, backbone: OnnxBackbone | None = None) -> Any:
     """The onnx.ModelProto of a head, over a backbone if one is given."""
+    for map in (stream.map for stream in head.streams):
+        if isinstance(map, DrawnMap):
+            memory.ask(3 * 8 * map.spec.drawn(map.inputs), f"the matrices of {map!r}", "export a head of a smaller map")
     graph = Graph()
     helper, types = graph.onnx.helper, graph.onnx.TensorProto
     version, before = OPSET, None

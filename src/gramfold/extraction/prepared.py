@@ -1,7 +1,7 @@
 """Data of any kind as numbers: features as they are, raw samples through a backbone, tables through their encoder."""
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from gramfold.backbones import Backbone, open_backbone, reopen
+from gramfold.backbones.function import of_function
 from gramfold.errors import GramfoldError
 from gramfold.extraction.pipeline import FAIL, Progress, extract
 from gramfold.federation import Dataset
@@ -27,7 +28,7 @@ ROWS = 4096
 
 def load_data(
     data: Any,
-    backbone: Backbone | str | None = None,
+    backbone: Backbone | Callable[[list[Any]], Any] | str | None = None,
     *,
     label_column: str | None = None,
     client_column: str | None = None,
@@ -47,10 +48,10 @@ def load_data(
     .npz file of images), a frame (pandas, polars, pyarrow), a data set of Hugging Face, or a mapping of columns. Several tables
     (a folder of them, a pattern such as "north*.csv", a list of paths, paths and frames by name) are a client each.
 
-    `backbone` makes features of images and texts: one that is open, or its name. A table of numbers and categories needs none:
-    the statistics of its columns are folded over its clients, unless an `encoder` is given. A word has a place in the encoder
-    only where `release_words` training rows of one client have it; see `TableStatistics`. With a `cache`, a folder, features are
-    computed once. Images that are `unreadable` fail, or are skipped with a warning.
+    `backbone` makes features of images and texts: one that is open, its name, or a function of a list of samples. A table of
+    numbers and categories needs none: the statistics of its columns are folded over its clients, unless an `encoder` is given. A
+    word has a place in the encoder only where `release_words` training rows of one client have it; see `TableStatistics`. With a
+    `cache`, a folder, features are computed once. Images that are `unreadable` fail, or are skipped with a warning.
 
     `label_column` names the labels, or makes two classes of a column: "num > 0" is 1 where it holds and 0 elsewhere, and
     "outcome = ill" likewise. With `regression` labels are values. `columns` lists those of numbers and categories to use.
@@ -60,6 +61,7 @@ def load_data(
     (12, 4)
     """
     backbone = open_backbone(backbone) if isinstance(backbone, str) else backbone
+    backbone = backbone if backbone is None or isinstance(backbone, Backbone) else of_function(backbone)
     named = {"label_column": label_column, "client_column": client_column, "path_column": path_column}
     which = Columns.of(columns, **named, text_column=text_column, split_column=split_column, regression=regression)
     source = source_of(data, which, None if backbone is None else backbone.kind)

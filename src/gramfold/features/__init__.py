@@ -2,6 +2,7 @@
 
 from gramfold.features.base import DrawnMap, FeatureMap, Map, draw, draw_described, fingerprint_of
 from gramfold.features.deep import DeepMap, layer_names
+from gramfold.features.directions import DirectionsMap, of_length_one
 from gramfold.features.maps import ACTIVATIONS, Bias, Fourier, Linear, Normalize, Nystroem, Projection, Standardize
 from gramfold.features.metric import Block, Metric, MetricMap
 from gramfold.features.pairs import Pairs
@@ -12,7 +13,7 @@ from gramfold.wire.record import RESTORE
 RESTORE["map"] = restore
 
 __all__ = [
-    "ACTIVATIONS", "Bias", "Block", "Chain", "Concat", "DeepMap", "DrawnMap", "FeatureMap", "Fourier", "Linear", "Map", "Metric",
-    "MetricMap", "Normalize", "Nystroem", "Pairs", "Projection", "Standardize", "draw", "draw_described", "fingerprint_of",
-    "layer_names", "parse", "restore",
+    "ACTIVATIONS", "Bias", "Block", "Chain", "Concat", "DeepMap", "DirectionsMap", "DrawnMap", "FeatureMap", "Fourier",
+    "Linear", "Map", "Metric", "MetricMap", "Normalize", "Nystroem", "Pairs", "Projection", "Standardize", "draw",
+    "draw_described", "fingerprint_of", "layer_names", "of_length_one", "parse", "restore",
 ]  # fmt: skip

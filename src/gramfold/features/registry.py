@@ -12,6 +12,7 @@ MAPS = {
     "drawn": "gramfold.features.base:DrawnMap",
     "deep": "gramfold.features.deep:DeepMap",
     "metric": "gramfold.features.metric:MetricMap",
+    "directions": "gramfold.features.directions:DirectionsMap",
     "convolution": "gramfold.convolution.network:ConvolutionMap",
 }
 """The kinds of map and their classes, imported for a map that needs one; each has a class method `restore` like the one below."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramfold.features.base import DrawnMap, FeatureMap
+from gramfold.features.directions import DirectionsMap
 from gramfold.features.maps import ACTIVATIONS, Bias, Fourier, Linear, Normalize, Projection, Standardize
 from gramfold.features.metric import MetricMap
 from gramfold.features.pairs import Pairs
@@ -71,6 +72,8 @@ def _spec(map: DrawnMap) -> Any:
 def _parts(map: Any) -> list[Part]:
     if isinstance(map, DrawnMap):
         return _drawn(map)
+    if isinstance(map, DirectionsMap):
+        return [_after(map.comparable, _along(map, part)) for part in _drawn(map.after)]
     if not isinstance(map, MetricMap):
         raise TypeError(f"{map!r} has no shares")
     turned = [_turned(part, block.metric.apply) for block in map.blocks for part in _drawn(block.map)]
@@ -107,6 +110,22 @@ def _turned(part: Part, turn: Rows) -> Part:
         features=lambda rows: part.features(turn(rows)),
         secant=lambda a, b, directions: np.asarray(turn(part.secant(turn(a), turn(b), directions))),
     )
+
+
+def _along(map: DirectionsMap, part: Part) -> Part:
+    """Features of what rows are along some directions."""
+    if part.comparable is not _as_they_are:
+        raise TypeError("features of directions that are scaled have no shares; write raw+ before their map")
+
+    def forth(rows: np.ndarray) -> np.ndarray:
+        return np.asarray(rows[:, map.columns] @ map.directions)
+
+    def secant(a: np.ndarray, b: np.ndarray, along: np.ndarray) -> np.ndarray:
+        back = np.zeros_like(a)
+        back[:, map.columns] = part.secant(forth(a), forth(b), along) @ map.directions.T
+        return back
+
+    return part._replace(features=lambda rows: part.features(forth(rows)), secant=secant)
 
 
 def _as_they_are(rows: np.ndarray) -> np.ndarray:

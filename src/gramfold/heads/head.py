@@ -19,7 +19,7 @@ from gramfold.heads.explaining import explain
 from gramfold.heads.explanation import Explanation
 from gramfold.heads.novelty import Novelty
 from gramfold.heads.probabilities import floored, softmax
-from gramfold.numerics import arrays
+from gramfold.numerics import arrays, memory
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
 from gramfold.origin import SERIES, TABLE, KnownRows, Origin, is_series
@@ -107,6 +107,8 @@ class Head:
         """
         rows = self.rows(inputs)
         check.require_finite(rows, self._whose)
+        widest = max((stream.map.dim for stream in self.streams), default=0)
+        memory.ask(8 * rows.shape[0] * widest, f"{widest} features of {rows.shape[0]} samples", "predict them in parts")
         return self.forward(rows, mapped)
 
     @property

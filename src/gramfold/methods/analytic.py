@@ -9,14 +9,18 @@ from gramfold.features import FeatureMap, Map
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods import learning
-from gramfold.methods.learning import Learning, Plan
+from gramfold.methods.learning import DirectionsPlan, Finding, Learning, Plan, directions
 from gramfold.methods.learning.own_parts import Common
 from gramfold.methods.protocol import ClientData, Method
-from gramfold.methods.spaces import MapLike, Space, draw_map, plain_term
+from gramfold.methods.spaces import FEWER, MapLike, Space, counting, draw_map, plain_term
 from gramfold.moments import Implied, Moments
+from gramfold.numerics import memory
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
+
+SQUARES = 4
+"""Matrices of features x features at the server: the sum, its factor, and room to work."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class Analytic(Method):
     rounds of the learning come first."""
 
     weighted: ClassVar[bool] = True
+    learns: ClassVar[bool] = True
+    """Whether there are rounds in which features can be learned."""
 
     features: MapLike | None = None
     """None: a linear one, of rows of one length where a backbone made them, else of columns as they are."""
@@ -51,12 +57,14 @@ class Analytic(Method):
         _ = self._plan
 
     @property
-    def _plan(self) -> Plan | None:
-        return Plan.of(self.features)
+    def _plan(self) -> Plan | DirectionsPlan | None:
+        return learning.plan_of(self.features)
 
     def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> Method:
         if self.features is not None:
             return self
+        if task.inputs > directions.WIDE and self.learns and not (once or bounded):
+            return replace(self, features=directions.default(task.samples, masked))
         return replace(self, features=f"bias+{plain_term(task, bounded)}")
 
     @property
@@ -84,13 +92,18 @@ class Analytic(Method):
 
     def is_last(self, round_number: int, broadcast: Any) -> bool:
         """Learning may take fewer rounds than it was given."""
-        return not isinstance(broadcast, Learning)
+        return not isinstance(broadcast, Learning | Finding)
 
     def begin(self, task: Task) -> Any:
         if self.features is None:
             return self.settled(task).begin(task)
         if self._plan is None:
-            return self.start(Space.of(draw_map(self.features, task), task), task)
+            space = Space.of(draw_map(self.features, task), task)
+            if self.learns:
+                memory.ask(SQUARES * 8 * space.map.dim**2, f"sums of {space.map.dim} features", FEWER)
+            return self.start(space, task)
+        if isinstance(self._plan, DirectionsPlan):
+            return Finding.begin(self._plan, task, self._started(task))
         return learning.begin(self._plan, task, self._started(task), self.takes_own_parts)
 
     def start(self, space: Space, task: Task) -> Record:
@@ -105,6 +118,8 @@ class Analytic(Method):
     def local(self, client: ClientData, broadcast: Any) -> Any:
         if isinstance(broadcast, Learning):
             return learning.local(client, broadcast)
+        if isinstance(broadcast, Finding):
+            return broadcast.local(counting(client))
         return self.upload(client, broadcast)
 
     def upload(self, client: ClientData, broadcast: Any) -> Moments:
@@ -113,6 +128,9 @@ class Analytic(Method):
         return space.fold(client)
 
     def aggregate(self, total: Any, broadcast: Any) -> Any:
+        if isinstance(broadcast, Finding):
+            found = broadcast.after(total)
+            return found if isinstance(found, Finding) else self.learned(broadcast.start, found)
         if not isinstance(broadcast, Learning):
             return self.solve(total, broadcast)
         after = learning.step(total, broadcast)
@@ -124,7 +142,7 @@ class Analytic(Method):
 
     def asked(self, broadcast: Any) -> Any:
         """What uploads are held against: the round's `check_packet`, `check` and `implied`."""
-        return broadcast if isinstance(broadcast, Learning) else broadcast.space
+        return broadcast if isinstance(broadcast, Learning | Finding) else broadcast.space
 
     def check_packet(self, packet: Packet, broadcast: Any) -> None:
         self.asked(broadcast).check_packet(packet)

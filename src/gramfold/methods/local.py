@@ -13,6 +13,7 @@ from gramfold.methods.analytic import Analytic, Begin
 from gramfold.methods.parts.selection import Candidate, choose_candidate, penalty_grid
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import counting, root_weights
+from gramfold.numerics import memory
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.magnitude import require_products
 from gramfold.solve.own import OwnRidge
@@ -27,6 +28,7 @@ class Local(Analytic):
     summary: ClassVar[str] = "each client alone: ridge on its own data"
     paper: ClassVar[str] = "ridge regression"
     probabilistic: ClassVar[bool] = True
+    learns: ClassVar[bool] = False
 
     beta: float | None = None
 
@@ -46,6 +48,10 @@ class Local(Analytic):
     def personalize(self, client: ClientData, broadcast: Begin) -> Head:
         space = broadcast.space
         train = counting(client)
+        width = space.map.dim
+        memory.ask(
+            3 * 8 * width * train.n, f"client {client.name!r}: {train.n} samples of {width} features", "give fewer columns"
+        )
         rows = space.map(train.inputs)
         targets, roots = space.targets(train, rows), root_weights(train, rows)
         require_products(features=rows, targets=targets)

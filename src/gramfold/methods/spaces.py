@@ -13,7 +13,7 @@ from gramfold.federation import Samples, Task
 from gramfold.heads import Head, Stream
 from gramfold.methods.protocol import ClientData
 from gramfold.moments import Implied, Labels, Moments, check_consistent, check_implied, require_same_space
-from gramfold.numerics import arrays
+from gramfold.numerics import arrays, memory
 from gramfold.numerics.arrays import Array
 from gramfold.origin import BACKBONE, SERIES
 from gramfold.solve.units import Units
@@ -21,6 +21,7 @@ from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 MapLike = str | FeatureMap
+FEWER = "give fewer columns, or a smaller map: features='raw+bias+linear@directions:512' or 'bias+relu:2000'"
 
 
 def draw_map(spec: MapLike, task: Task, stream: str = "features") -> DrawnMap:
@@ -80,6 +81,8 @@ class Space(Record, kind="space"):
     def fold(self, client: ClientData) -> Moments:
         """The moments of a client's samples, block by block."""
         train, total = counting(client), None
+        width = self.map.dim
+        memory.ask(2 * 8 * width * min(train.n, width), f"client {client.name!r}: sums of {width} features", FEWER)
         for block in arrays.blocks(train.n, self.map.dim):
             rows, weights = self.map(train.inputs[block]), None if train.weights is None else train.weights[block]
             part = Moments.from_features(

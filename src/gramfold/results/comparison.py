@@ -11,7 +11,7 @@ from gramfold.errors import GramfoldError
 from gramfold.evaluation import Difference, Estimate, bootstrap
 from gramfold.evaluation.intervals import percentiles
 from gramfold.measures import MEASURES, leading_of, main_measure
-from gramfold.report import papers
+from gramfold.report import papers, plots
 from gramfold.report.charts import intervals
 from gramfold.report.summary import standing_alone
 
@@ -175,8 +175,14 @@ class Comparison:
         return _written(papers.latex(self.to_dict(), columns, bold), path)
 
     def plot(self, path: str | PathLike[str] | None = None) -> str:
-        """An SVG: every seed a dot, the mean a tick and its confidence interval a line, a row per method."""
-        return _written(standing_alone(intervals(self.to_dict()["methods"], self.figure)), path)
+        """An SVG: every seed a dot, the mean a tick and its confidence interval a line, a row per method. A path that
+        ends in .svg has that; one in .pdf or .png has it drawn for print, with titles of axes (the extra `plots`)."""
+        methods, kind = self.to_dict()["methods"], "" if path is None else Path(path).suffix.lower().removeprefix(".")
+        drawn = standing_alone(intervals(methods, self.figure))
+        if path is not None and kind != "svg":
+            wire.write_atomically(Path(path), plots.intervals(methods, self.figure, kind), public=True)
+            return drawn
+        return _written(drawn, path)
 
     def __repr__(self) -> str:
         seeds = ", ".join(map(str, self.seeds))

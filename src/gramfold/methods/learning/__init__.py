@@ -17,12 +17,20 @@ All that is sent are sums over samples, so T does not depend on how they are cut
 can judge honestly what comes of it, a third of all samples is kept out of it, drawn by lots that depend on the sample alone.
 """
 
+from typing import Any
+
 from gramfold.methods.learning.client import gradients, local, own_part, seen, unseen
+from gramfold.methods.learning.directions import DirectionsPlan, Finding
 from gramfold.methods.learning.own_parts import Common
 from gramfold.methods.learning.plan import Learning, Plan, begin, caution, comparable_as, described
 from gramfold.methods.learning.server import in_common, step
 
 __all__ = [
-    "Common", "Learning", "Plan", "begin", "caution", "comparable_as", "described", "gradients", "in_common", "local", "own_part",
-    "seen", "step", "unseen",
+    "Common", "DirectionsPlan", "Finding", "Learning", "Plan", "begin", "caution", "comparable_as", "described", "gradients",
+    "in_common", "local", "own_part", "plan_of", "seen", "step", "unseen",
 ]  # fmt: skip
+
+
+def plan_of(spec: Any) -> Plan | DirectionsPlan | None:
+    """What a feature map's text asks to be learned first; None: nothing."""
+    return DirectionsPlan.of(spec) or Plan.of(spec)

@@ -8,11 +8,13 @@ from gramfold.errors import GramfoldError
 from gramfold.features import (
     Bias,
     Concat,
+    DirectionsMap,
     DrawnMap,
     Linear,
     Map,
     MetricMap,
     Normalize,
+    draw,
 )
 from gramfold.federation import Task
 from gramfold.methods.learning import columns
@@ -52,6 +54,10 @@ class Plan:
                 "its end, and rows+ or columns+ before it to say what makes inputs comparable"
             )
         return cls(int(found[2]), int(found[3] or 0), found[1])
+
+    def width(self, inputs: int) -> int:
+        """Features in all."""
+        return 1 + inputs + self.dim
 
     @property
     def rounds(self) -> int:
@@ -163,6 +169,8 @@ def caution(map: Map) -> float:
 
 def described(map: Map) -> dict[str, Any]:
     """What was chosen about a map, for the result."""
+    if isinstance(map, DirectionsMap):
+        return {"columns": len(map.columns), "directions": map.after.inputs}
     if not isinstance(map, MetricMap):
         return {}
     spread = {"spread": map.blocks[0].map.description["map"]["scale"] ** 2}
@@ -171,5 +179,8 @@ def described(map: Map) -> dict[str, Any]:
 
 def comparable_as(map: Map, other: Map) -> Map:
     """Another map, of the inputs as a learned one makes them comparable."""
+    if isinstance(map, DirectionsMap) and isinstance(other, DrawnMap):
+        drawn = other.description
+        return map.before(draw(other.spec, map.after.inputs, drawn["seed"], drawn["name"]))
     columns = map.columns if isinstance(map, MetricMap) else None
     return MetricMap.of(other, [], columns) if columns is not None and isinstance(other, DrawnMap) else other

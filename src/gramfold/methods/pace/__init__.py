@@ -34,7 +34,7 @@ from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods import learning
 from gramfold.methods.analytic import Analytic
-from gramfold.methods.learning import Plan, comparable_as, unseen
+from gramfold.methods.learning import comparable_as, unseen
 from gramfold.methods.learning.own_parts import Common
 from gramfold.methods.pace import sizes
 from gramfold.methods.pace.bounds import bounded
@@ -129,6 +129,8 @@ class PACE(Analytic):
             raise GramfoldError(f"learn is True, False or None (where it pays), not {self.learn!r}")
         if self.precision not in (None, *PRECISIONS):
             raise GramfoldError(f"numbers travel in one of {', '.join(PRECISIONS)}, not {self.precision!r}")
+        if self.weights is not None and len(self.weights) != 2:
+            raise GramfoldError(f"weights are a pair, one for each term of evidence, not {self.weights!r}")
         require_regime(self._regime, self.name)
         _ = self._most_bytes
 
@@ -234,5 +236,5 @@ class PACE(Analytic):
 
 
 def _width(spec: MapLike, task: Task) -> int:
-    plan = Plan.of(spec)
-    return draw_map(spec, task).dim if plan is None else 1 + task.inputs + plan.dim
+    plan = learning.plan_of(spec)
+    return draw_map(spec, task).dim if plan is None else plan.width(task.inputs)

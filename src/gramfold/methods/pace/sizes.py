@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
+from gramfold.methods.learning import DirectionsPlan, directions
 from gramfold.methods.learning.columns import COARSE, FINE
 from gramfold.methods.learning.plan import FEW as COMPARED
 from gramfold.methods.learning.plan import Plan
@@ -24,6 +25,8 @@ MANY = 10_000
 PASSES, FEW = 2, 1000
 """Of a table's metric, which begins without any; with fewer samples none: they would be learned by heart."""
 LEAST, MOST = 512, 8192
+LEAST_DIRECTIONS = 8
+"""Fewer are not worth their rounds."""
 MASKED = 0.5
 """The most features for each sample under a secure sum: a sum of as many features as samples can be taken apart into them."""
 WORTH_LEARNING = 64
@@ -96,6 +99,8 @@ def default_features(
     Numbers are rounded only as far as that makes room for more features. Under a secure sum (`masked`) there are no more than one
     for every two samples, in any round.
     """
+    if task.inputs > directions.WIDE and learn is not False and not bounded:
+        return _of_directions(task, budget, memory, regime, precision, masked)
     samples = task.samples if task.samples is not None else MANY
     known = one_unit(task)
     table = not known if known is not None else task.inputs <= COLUMNS
@@ -122,6 +127,32 @@ def default_features(
             f"a budget of {budget / 1000:g} kB is too small: {task.inputs} inputs take {needed / 1000:.1f} kB without any map"
         )
     return f"bias+{plain}", digits
+
+
+def _of_directions(
+    task: Task, budget: int | None, memory: int, regime: str | None, precision: str | None, masked: bool
+) -> tuple[str, str]:
+    """A linear map of the directions of wide inputs: as many as the samples tell and the budget pays."""
+    digits = precision or ("float64" if budget is None else "float32")
+    first = DirectionsPlan.of(directions.default(task.samples, masked))
+    assert first is not None
+    dim = min(first.dim, math.isqrt(memory // 32) - 1)
+    while budget is not None and _directions_bytes(task, dim, regime, digits) > budget:
+        if dim <= LEAST_DIRECTIONS:
+            needed = _directions_bytes(task, dim, regime, digits) / 1e6
+            raise GramfoldError(
+                f"a budget of {budget / 1e6:g} MB is too small: {dim} directions of {task.inputs} inputs take {needed:.1f} MB; "
+                "give more, or fewer columns (max_features=...)"
+            )
+        dim = max(dim * 7 // 8, LEAST_DIRECTIONS)
+    return f"{first.map}@directions:{dim}", digits
+
+
+def _directions_bytes(task: Task, dim: int, regime: str | None, precision: str) -> int:
+    """The bytes at most: counts, two products and the basis between them, the columns and their directions, the moments."""
+    columns = min(task.inputs, directions.COMMON)
+    found = 4 * task.inputs + 4 * columns * (3 * directions.sought(dim) + dim + 2) + 6 * HEADER
+    return found + messages(task, 1 + dim, None, regime, precision)
 
 
 def _largest(

@@ -1,0 +1,192 @@
+"""The leading directions of wide rows, words say, found by a randomised range finder in sums (Halko, Martinsson and Tropp 2011):
+
+    client   in how many of its samples each column is not zero          server   the columns that two samples have, the commonest
+    client   Y = Z'(Z Omega), Z its rows of length one                   server   Q of Y = Q R
+    client   Y = Z'(Z Q)                                                 server   the leading eigenvectors of Y (Q'Y)^-1 Y'
+
+Omega comes from the shared seed. Y is tall and thin (columns x directions), and no row is ever made dense. All are sums over
+samples, so the directions are those of pooled data, however that is cut among clients; labels have no say in them.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from gramfold import features
+from gramfold.errors import GramfoldError
+from gramfold.features import DirectionsMap, Map, of_length_one
+from gramfold.federation import Samples, Task
+from gramfold.moments import Implied
+from gramfold.moments.consistent import MOST_SAMPLES
+from gramfold.numerics import arrays, seeds
+from gramfold.numerics.arrays import Array
+from gramfold.uploads import NamedSums
+from gramfold.wire import Packet
+from gramfold.wire.record import Record
+
+WIDE = 4096
+"""From more inputs on their directions are found first, where nobody says otherwise: their Gram matrix would be too large."""
+MANY = 512
+"""Directions, where there is room."""
+SPARE = 32
+"""So many more than are asked for, and never more than twice as many, so that the last are found as well as the first."""
+COMMON = 16384
+"""The most columns that are kept."""
+ROUNDS = 3
+SMALLEST = 1e-9
+"""The least variance along a direction, relative to the largest."""
+COUNTS, PRODUCTS = "counts", "products"
+_SPEC = re.compile(r"(.+)@directions:(\d+)")
+
+
+@dataclass(frozen=True)
+class DirectionsPlan:
+    """`dim` directions, and the map of them."""
+
+    map: str
+    dim: int
+
+    @classmethod
+    def of(cls, spec: Any) -> "DirectionsPlan | None":
+        """The plan that a feature map's text asks for; None where it asks for none."""
+        found = _SPEC.fullmatch(spec.replace(" ", "")) if isinstance(spec, str) else None
+        if found is None:
+            return None
+        if int(found[2]) < 1:
+            raise GramfoldError(f"{spec!r} asks for no direction; write for example raw+bias+linear@directions:{MANY}")
+        features.parse(found[1])
+        return cls(found[1], int(found[2]))
+
+    @property
+    def rounds(self) -> int:
+        return ROUNDS
+
+    def width(self, inputs: int) -> int:
+        return features.parse(self.map).width(min(self.dim, inputs))
+
+
+def default(samples: int | None, masked: bool = False) -> str:
+    """The text of a map that finds as many directions as so many samples can tell; under a secure sum half as many."""
+    dim = MANY if samples is None else min(MANY, samples // 2 - SPARE if masked else samples)
+    return f"raw+bias+linear@directions:{max(dim, 1)}"
+
+
+def sought(dim: int) -> int:
+    """The directions in which products are taken to find so many."""
+    return dim + min(dim, SPARE)
+
+
+@dataclass(frozen=True)
+class Finding(Record, kind="learning/directions"):
+    """Where the search stands: the counts asked for, or, with columns, the products with a basis."""
+
+    start: Record
+    """The method's first broadcast, but for the map."""
+    inputs: int
+    seed: int
+    map: str
+    dim: int
+    columns: np.ndarray | None = None
+    basis: Array | None = None
+    """None: drawn from the seed."""
+
+    @classmethod
+    def begin(cls, plan: DirectionsPlan, task: Task, start: Record) -> "Finding":
+        return cls(start, task.inputs, task.seed, plan.map, plan.dim)
+
+    @property
+    def _width(self) -> int:
+        assert self.columns is not None
+        return min(sought(self.dim), len(self.columns))
+
+    # --- the client ---
+
+    def local(self, train: Samples) -> NamedSums:
+        """The sums that are asked for, over a client's samples."""
+        if train.inputs.shape[1] != self.inputs:
+            raise GramfoldError(f"asked for the directions of {self.inputs} columns, the samples have {train.inputs.shape[1]}")
+        weights = None if train.weights is None else np.asarray(train.weights, np.float64)
+        sparse = arrays.is_sparse(train.inputs)
+        cuts = arrays.blocks(train.n, sought(self.dim) if sparse else self.inputs)
+        if self.columns is None:
+            counts = sum(_counts(train.inputs[rows], None if weights is None else weights[rows]) for rows in cuts)
+            return NamedSums({COUNTS: np.asarray(counts, np.float32 if weights is None and train.n < 2**24 else np.float64)})
+        basis, total = self._basis(), np.zeros((len(self.columns), self._width))
+        for block in cuts:
+            rows = of_length_one(train.inputs[block], self.columns)
+            rows = rows if sparse else arrays.to_numpy(rows)
+            along = rows @ basis
+            total += rows.T @ (along if weights is None else along * weights[block][:, None])
+        return NamedSums({PRODUCTS: total.astype(np.float32)})
+
+    def _basis(self) -> np.ndarray:
+        if self.basis is not None:
+            return np.asarray(arrays.to_numpy(self.basis), np.float64)
+        assert self.columns is not None
+        return seeds.generator(self.seed, "directions").standard_normal((len(self.columns), self._width))
+
+    # --- the server ---
+
+    @property
+    def implied(self) -> Implied:
+        """Nothing: these are no moments."""
+        return Implied()
+
+    def check_packet(self, packet: Packet) -> None:
+        if packet.meta.get("kind") != NamedSums.kind:
+            raise GramfoldError(f"expected sums, got {packet.meta.get('kind')}")
+
+    def check(self, upload: Any) -> None:
+        """Raise unless an upload is what was asked for."""
+        if not isinstance(upload, NamedSums):
+            raise GramfoldError(f"expected sums, got {upload.kind}")
+        if self.columns is not None:
+            return upload.require_shapes({PRODUCTS: (len(self.columns), self._width)})
+        upload.require_shapes({COUNTS: (self.inputs,)})
+        counts = arrays.to_numpy(upload[COUNTS])
+        if not (np.isfinite(counts).all() and counts.min() >= 0 and counts.max() <= MOST_SAMPLES):
+            raise GramfoldError("the counts of samples in its columns are not counts")
+
+    def after(self, total: NamedSums) -> "Finding | Map":
+        """What clients are asked next; the map, when there is nothing left to ask."""
+        if self.columns is None:
+            return replace(self, columns=_commonest(arrays.to_numpy(total[COUNTS])))
+        products = np.asarray(arrays.to_numpy(total[PRODUCTS]), np.float64)
+        if self.basis is None:
+            return replace(self, basis=arrays.qr(products)[0].astype(np.float32))
+        directions = _leading(products, self._basis(), self.dim)
+        after = features.draw(features.parse(self.map), directions.shape[1], self.seed, "features/directions")
+        return DirectionsMap.of(self.inputs, self.columns, directions.astype(np.float32), after)
+
+
+def _counts(rows: Array, weights: np.ndarray | None) -> np.ndarray:
+    present = csr_array(rows if arrays.is_sparse(rows) else arrays.to_numpy(rows)) != 0
+    return np.asarray((np.ones(present.shape[0]) if weights is None else weights) @ present)
+
+
+def _commonest(counts: np.ndarray) -> np.ndarray:
+    """The columns that at least two samples have, and of those the commonest; equal ones by their place."""
+    shared = np.flatnonzero(counts > 1.5)  # counts from a secure sum are as good as whole
+    if not len(shared):
+        raise GramfoldError("no two samples have a column in common that is not zero: there is nothing to learn from all of them")
+    order = np.argsort(-np.round(counts[shared]), kind="stable")[:COMMON]
+    return np.sort(shared[order]).astype(np.int32)
+
+
+def _leading(products: np.ndarray, basis: np.ndarray, dim: int) -> np.ndarray:
+    """The leading eigenvectors of A from Y = A Q, by Nystroem: exact where A's rank is at most that of Q."""
+    middle = basis.T @ products
+    values, vectors = np.linalg.eigh((middle + middle.T) / 2)
+    real = values > SMALLEST * values[-1]
+    if not values[-1] > 0:
+        raise GramfoldError("all samples are zero in the columns that they share: there is nothing to learn from them")
+    root = products @ (vectors[:, real] / values[real] ** 0.5)
+    q, r = arrays.qr(root)
+    left, sizes, _ = arrays.svd(r)
+    lead = sizes**2 > SMALLEST * sizes[0] ** 2
+    found = q @ left[:, lead][:, :dim]
+    signs = np.sign(found[abs(found).argmax(0), np.arange(found.shape[1])])
+    return np.asarray(found * signs)

@@ -1,0 +1,32 @@
+"""A function is a backbone as it stands; what is none is told in one line what to give."""
+
+import numpy as np
+import pytest
+
+import gramfold as gf
+
+
+def lengths(texts):
+    return np.array([[len(text), text.count("a"), 1.0] for text in texts])
+
+
+lengths.kind = "texts"  # type: ignore[attr-defined]
+
+
+def test_a_function_is_a_backbone_as_it_stands():
+    table = {"text": ["a b", "abc", "long one", "aaa"] * 5, "label": ["x", "y", "x", "y"] * 5}
+    found = gf.load_data(table, lengths, label_column="label")
+    assert np.allclose(found.inputs, lengths(table["text"]))
+    assert found.origin is not None
+    assert found.origin.name == f"python:{__name__}:lengths"
+
+
+def test_a_module_is_told_how_to_be_one():
+    nn = pytest.importorskip("torch.nn")
+    with pytest.raises(gf.GramfoldError, match="a Sequential takes tensors, a backbone a list of samples; give a function"):
+        gf.load_data({"text": ["a"], "label": [0]}, nn.Sequential(nn.Linear(2, 2)), label_column="label")
+
+
+def test_what_is_no_backbone_is_refused():
+    with pytest.raises(gf.GramfoldError, match="a backbone is a name, a Backbone or a function of a list of samples, not a int"):
+        gf.load_data({"text": ["a"], "label": [0]}, 3, label_column="label")
