@@ -234,8 +234,6 @@ class Federation:
         if given is not None:
             raise GramfoldError(f"{given}= is for clients given as tables, and these are numbers already; leave it out")
         assert not isinstance(clients, str | Path)
-        if not len(clients):
-            raise GramfoldError("a federation needs at least one client")
         pairs = list(clients.items() if isinstance(clients, Mapping) else enumerate(clients))
         names = [str(name) for name, _ in pairs]
         twice = [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []
