@@ -128,20 +128,23 @@ def local_regression(X: np.ndarray, y: np.ndarray, classes: int) -> Answer:
     return answer
 
 
-def models(data: Cut, seed: int) -> dict[str, dict[str, Answer]]:
-    """What each model answers for the rows of each hospital."""
-    X, y = data.pooled
-    pace, afl = gf.run(gf.PACE(), data.federation), gf.run(gf.AFL(), data.federation)
+def pooled_regressions(X: np.ndarray, y: np.ndarray) -> dict[str, Answer]:
+    """Logistic regression on all hospitals' rows, with C as it comes and as cross-validation would have it."""
     pooled = LogisticRegression(max_iter=5000).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the names of its options are in transition
         tuned = LogisticRegressionCV(Cs=np.logspace(-3, 2, 11), cv=5, scoring="neg_log_loss", max_iter=5000).fit(X, y)
-    everywhere: dict[str, Answer] = {"pooled LR, C = 1": pooled.predict_proba, "pooled LR, C by CV": tuned.predict_proba}
+    return {"pooled LR, C = 1": pooled.predict_proba, "pooled LR, C by CV": tuned.predict_proba}
+
+
+def models(data: Cut, seed: int) -> dict[str, dict[str, Answer]]:
+    """What each model answers for the rows of each hospital."""
+    pace, afl = gf.run(gf.PACE(), data.federation), gf.run(gf.AFL(), data.federation)
     return {
         "PACE personal": of_heads(pace, shared=False),
         "PACE shared": of_heads(pace, shared=True),
         "AFL": of_heads(afl, shared=True),
-        **{name: dict.fromkeys(data.train, answer) for name, answer in everywhere.items()},
+        **{name: dict.fromkeys(data.train, answer) for name, answer in pooled_regressions(*data.pooled).items()},
         "LR per hospital": {name: local_regression(*part, data.classes) for name, part in data.train.items()},
     }
 
@@ -169,10 +172,12 @@ def measure(
         data = cut(*table(seed), partition, seed)
         runs.append({model: figures(answers, data) for model, answers in models(data, seed).items()})
 
-    def summary(values: list[float]) -> list[float]:
-        return [round(float(np.mean(values)), 5), round(float(np.std(values, ddof=1) / np.sqrt(len(values))), 5)]
-
     return {model: {key: summary([run[model][key] for run in runs]) for key in first} for model, first in runs[0].items()}
+
+
+def summary(values: list[float]) -> list[float]:
+    """Mean and standard error."""
+    return [round(float(np.mean(values)), 5), round(float(np.std(values, ddof=1) / np.sqrt(len(values))), 5)]
 
 
 def line(model: str, found: dict[str, list[float]]) -> str:

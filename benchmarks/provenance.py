@@ -54,6 +54,7 @@ SOURCES = {
     "flower_size_pace": Source("flower_size --method pace", ("pace",), 5),
     "pace_cost_bias_linear": Source("pace_cost FILE.npz --features bias+linear", ("pace",), 5),
     "pace_cost_bias_linear_fourier4096": Source("pace_cost FILE.npz --features bias+linear+fourier:4096", ("pace",), 20),
+    "clean_tables": Source("clean_tables FOLDER", ("pace",), 5),
     "binary": Source("binary", ("pace",), 20),
     "binary_100": Source("binary --first-seed 100", ("pace",), 15),
     "front_door": Source("front_door", ("pace", "afl"), 30),

@@ -138,7 +138,11 @@ def test_a_head_of_numbers_knows_no_table():
     ("rows", "words"),
     [
         ({"height": [1.0]}, "the table has none of the columns that its encoder takes: age, crp, ward"),
-        ({"age": ["old"]}, "column 'age' holds no number in row 0, and numbers where its encoder was made; correct that cell"),
+        ({"age": ["old"]}, "column 'age' holds no number in sample 0, and numbers where its encoder was made; correct that cell"),
+        (
+            {"age": [1, "old", "older"]},
+            "column 'age' holds no number in 2 of 3 rows, the first is sample 1, and numbers where",
+        ),
         ({"age": []}, "the input of pace holds no samples"),
         ([{"age": 1}, {"age": [1, 2]}], "sample 1 has a list in column 'age'; give one value"),
         ("rows.txt", "rows.txt is no table; give one of .csv, .tsv, .parquet, .pq, a frame, a mapping of columns, or rows"),

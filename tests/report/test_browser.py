@@ -12,7 +12,12 @@ from report_cases import BENCH, HOSTILE, result_of
 
 pytestmark = pytest.mark.browser
 
-MARKED = "[...document.querySelectorAll('svg[data-clients]')].map(plot => plot.querySelector('.mark').childElementCount)"
+COUNTED = (
+    "[...document.querySelectorAll('svg[data-clients]')].filter(WHICH).map(plot => plot.querySelector('.mark').childElementCount)"
+)
+MARKED = COUNTED.replace("WHICH", "plot => !/ chose,/.test(plot.ariaLabel)")
+CHOICES = COUNTED.replace("WHICH", "plot => / chose,/.test(plot.ariaLabel)")
+"""What clients chose has a figure of its own for each; not every client has every part."""
 WHO = "document.getElementById('who').textContent"
 GROUND = "getComputedStyle(document.body).backgroundColor"
 
@@ -59,10 +64,11 @@ def place(browser: Browser, figure: int, x: float = 0.5, y: float = 0.5) -> tupl
 def test_a_client_is_highlighted_in_all_figures_at_once(browser, report):
     browser.open(report)
     assert len(browser.run(MARKED)) >= 8
-    assert not any(browser.run(MARKED)), "nobody yet"
+    assert not any(browser.run(MARKED) + browser.run(CHOICES)), "nobody yet"
     sizes = browser.run("[...document.querySelectorAll('svg[data-clients]')].findIndex(p => /^training/.test(p.ariaLabel))")
     browser.point(*place(browser, sizes))
     assert all(browser.run(MARKED)), "the mouse over one of them is enough"
+    assert any(browser.run(CHOICES))
     assert "train" in browser.run(WHO)
     browser.point(5, 5)
     assert not any(browser.run(MARKED)), "and gone with the mouse"

@@ -239,7 +239,7 @@ def test_tables_that_do_not_fit_together(other, said):
 
 def test_a_table_whose_column_changed_is_refused():
     encoder = encoder_of({"x": np.array([1.0, 2.0])})
-    with pytest.raises(GramfoldError, match="column 'x' holds no number in row 1, and numbers where") as refused:
+    with pytest.raises(GramfoldError, match="column 'x' holds no number in sample 1, and numbers where") as refused:
         encoder({"x": np.array(["1", "much"], dtype=object)})
     assert "much" not in str(refused.value)
     with pytest.raises(GramfoldError, match="none of the columns that its encoder takes: x"):

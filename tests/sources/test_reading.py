@@ -63,7 +63,7 @@ def test_frames_with_two_columns_of_one_name_and_ragged_columns():
     twice = pandas.DataFrame(np.eye(2), columns=["a", "a"])
     with pytest.raises(GramfoldError, match="client 'north': two columns have the same name, 'a'; rename one"):
         gf.Federation.from_clients({"north": twice}, label_column="a")
-    with pytest.raises(GramfoldError, match="dict: column 'b' has 1 values, column 'a' 2; give one each"):
+    with pytest.raises(GramfoldError, match="dict: column 'b' has 1 value, column 'a' 2; give one each"):
         columns_of({"a": [1, 2], "b": [1]})
     indexed = pandas.DataFrame({"Unnamed: 0": [0, 1], "a": [1, 2]})
     with pytest.warns(UserWarning, match="DataFrame: column 1 has no name"):

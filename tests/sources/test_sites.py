@@ -101,7 +101,7 @@ def test_a_client_column_that_is_named_goes_before_files(tmp_path):
 def test_columns_that_are_named_may_be_missing_at_some(tmp_path):
     write(tmp_path, north=NORTH, south=SOUTH)
     assert gf.load_data(tmp_path, label_column="num > 0", columns=["age", "sex"]).inputs.shape == (24, 3)
-    with pytest.raises(GramfoldError, match=r"south.csv has none of the columns to use; it has: age, num"):
+    with pytest.raises(GramfoldError, match=r"south.csv has none of the columns to use \(sex\); it has: age, num"):
         gf.load_data(tmp_path, label_column="num > 0", columns=["sex"])
     with pytest.raises(GramfoldError, match=r"no table of .* has a column 'sexe'; correct --columns \(in Python"):
         gf.load_data(tmp_path, label_column="num > 0", columns=["age", "sexe"])
@@ -224,3 +224,16 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(GramfoldError, match=r'reading south.parquet needs the package pyarrow; .*"gramfold\[tables\]"'):
         gf.load_data(tmp_path, label_column="num")
+
+
+def test_no_clients():
+    for none in ({}, []):
+        with pytest.raises(GramfoldError, match="at least one client"):
+            gf.Federation.from_clients(none, label_column="num")
+
+
+def test_one_table_needs_a_column_of_clients():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "num": [0, 1, 0, 1]})
+    with pytest.raises(GramfoldError, match="name a table's column with --client-column"):
+        gf.Federation.from_clients(frame, label_column="num")

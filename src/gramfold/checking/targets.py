@@ -56,7 +56,8 @@ def _mix(labels: Mapping[str, np.ndarray], classes: np.ndarray, shares: np.ndarr
         mine = np.array([counts[label] for label in classes.tolist()]) / max(len(own), 1)
         lacking = [str(label) for label, share in zip(classes.tolist(), mine, strict=True) if not share]
         if len(counts) == 1:
-            what = f"all its {len(own)} samples are of class {next(iter(counts))!r}"
+            several = f"all its {len(own)} samples are" if len(own) > 1 else "its only sample is"
+            what = f"{several} of class {next(iter(counts))!r}"
             found.append(Finding("labels", SERIOUS, what, "a head of its own can learn nothing from that", client))
         elif np.abs(mine - shares).sum() / 2 > APART:
             most = int(np.argmax(mine - shares))

@@ -153,7 +153,10 @@ class Federation:
         rng = seeds.generator(seed, "partition")
         if how.kind == "natural":
             if dataset.client is None:
-                raise GramfoldError("partition 'natural' needs the owner of each sample: give `client` in the file, or ids=")
+                raise GramfoldError(
+                    "partition 'natural' needs the owner of each sample: name a table's column with --client-column (in Python "
+                    "client_column=), give `client` in an .npz file, or ids="
+                )
             names, owners = np.unique(dataset.client.astype(str), return_inverse=True)
         else:
             names, owners = np.arange(clients).astype(str), np.empty(len(codes), dtype=np.int64)
@@ -219,6 +222,8 @@ class Federation:
         Federation(2 clients, 30 training samples, 4 inputs, 2 classes; partition natural, seed 0)
         """
         _check_fraction(test)
+        if isinstance(clients, Mapping | Sequence) and not len(clients):
+            raise GramfoldError("a federation needs at least one client")
         named = {"label_column": label_column, "client_column": client_column, "split_column": split_column}
         tables = tables_of(clients, Columns.of(columns, regression=regression, **named))
         if tables is not None:
@@ -229,8 +234,6 @@ class Federation:
         if given is not None:
             raise GramfoldError(f"{given}= is for clients given as tables, and these are numbers already; leave it out")
         assert not isinstance(clients, str | Path)
-        if not len(clients):
-            raise GramfoldError("a federation needs at least one client")
         pairs = list(clients.items() if isinstance(clients, Mapping) else enumerate(clients))
         names = [str(name) for name, _ in pairs]
         twice = [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []

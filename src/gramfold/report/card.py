@@ -78,12 +78,17 @@ def card_markdown(card: Mapping[str, Any]) -> str:
             for key, value in card["figures"].items()
             if value is not None and not key.endswith("_interval")
         },
-        "chosen": ", ".join(f"{key} {setting(value)}" for key, value in card["chosen"].items()) or "nothing",
+        "chosen": ", ".join(f"{key} {_told(value)}" for key, value in card["chosen"].items()) or "nothing",
         **{f"federation's {key}": f"{value}" for key, value in card["federation"].items() if value is not None},
         "privacy": card["privacy"],
     }
     lines = [f"# A head for {card['whose']}", "", "| | |", "| --- | --- |"]
     return "\n".join([*lines, *(f"| {key} | {value.replace('|', ' ')} |" for key, value in rows.items())]) + "\n"
+
+
+def _told(value: object) -> str:
+    """What was chosen; a weight that an optimum has at its bound, but for the last digits, is 0."""
+    return "0" if isinstance(value, float) and abs(value) < 1e-9 else setting(value)
 
 
 def _probabilities(card: Mapping[str, Any]) -> str:

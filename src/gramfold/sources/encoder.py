@@ -45,9 +45,19 @@ class Numbers:
     def __call__(self, cells: Cells) -> np.ndarray:
         numbers = cells.numbers
         if numbers is None:
-            row = next(row for row, value in enumerate(cells.values.tolist()) if number_of(value) is None)
+            wrong = [row for row, value in enumerate(cells.values.tolist()) if number_of(value) is None]
+            several = (
+                f"in {len(wrong)} of {len(cells)} rows, the first is sample {wrong[0]}"
+                if len(wrong) > 1
+                else f"in sample {wrong[0]}"
+            )
+            remedy = (
+                "correct that cell"
+                if len(wrong) == 1
+                else "write it as it was there, or leave the column out: it is missing then"
+            )
             raise GramfoldError(
-                f"column {self.name!r} holds no number in row {row}, and numbers where its encoder was made; correct that cell"
+                f"column {self.name!r} holds no number {several}, and numbers where its encoder was made; {remedy}"
             )
         known = np.abs(numbers) < LARGEST
         scaled = np.where(known, (np.where(known, numbers, self.mean) - self.mean) / self.spread, 0.0)

@@ -89,7 +89,9 @@ def _lacking(encoder: TableEncoder, table: Table) -> str:
     for title in lacking[:8]:
         near = difflib.get_close_matches(title.lower(), others, 1, 0.8)
         named.append(f"{title!r}" + (f" (is {others[near[0]]!r} it?)" if near else ""))
-    return f"it has no column {', '.join(named)}{', ...' if len(lacking) > 8 else ''}, which is taken as missing"
+    if len(lacking) == 1:
+        return f"it has no column {named[0]}, which is taken as missing"
+    return f"it has no columns {', '.join(named)}{', ...' if len(lacking) > 8 else ''}, which are taken as missing"
 
 
 def _is_series(data: Any) -> bool:

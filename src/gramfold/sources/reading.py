@@ -63,7 +63,7 @@ def _csv_rows(path: Path) -> tuple[list[str], list[list[str]], str]:
     wrong = next((i for i, row in enumerate(rows, 1) if len(row) != len(header)), None)
     if wrong is not None:
         raise GramfoldError(
-            f"{path}: row {wrong} has {len(rows[wrong - 1])} values, the header names {len(header)} columns; quote values "
+            f"{path}: row {wrong} has {_values(len(rows[wrong - 1]))}, the header names {len(header)} columns; quote values "
             f"that hold {between!r}"
         )
     return header, rows[1:], between
@@ -128,6 +128,10 @@ def _thousands(value: str) -> bool:
     return THOUSANDS.fullmatch(value.strip()) is not None
 
 
+def _values(n: int) -> str:
+    return f"{n} value" if n == 1 else f"{n} values"
+
+
 def is_frame(data: Any) -> bool:
     """Whether it is a frame of pandas, polars or pyarrow, or a data set of Hugging Face."""
     return hasattr(data, "column_names") or (hasattr(data, "columns") and hasattr(data, "shape"))
@@ -159,7 +163,7 @@ def columns_of(frame: Any, whose: str = "") -> Table:
     if odd is not None:
         first = next(iter(lengths))
         raise GramfoldError(
-            f"{whose}: column {odd!r} has {lengths[odd]} values, column {first!r} {lengths[first]}; give one each"
+            f"{whose}: column {odd!r} has {_values(lengths[odd])}, column {first!r} {lengths[first]}; give one each"
         )
     return table
 

@@ -54,7 +54,9 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
                 f"{name}: column {found['label']!r} holds the labels; a model that is given them has nothing to learn"
             )
         if not given and columns.only:
-            raise GramfoldError(f"{name} has none of the columns to use; it has: {_listed(table)}")
+            raise GramfoldError(
+                f"{name} has none of the columns to use ({', '.join(columns.only[:8])}); it has: {_listed(table)}"
+            )
         if not given:
             raise GramfoldError(f"{name} has no columns but those that say what a sample is; it has: {_listed(table)}")
         chosen = {column: table[column] for column in given}
