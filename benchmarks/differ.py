@@ -22,7 +22,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import train_test_split
 
 import gramfold as gf
-from benchmarks.provenance import commit, stamp
+from benchmarks.provenance import age, commit, stamp
 from benchmarks.timing import RESULTS
 
 WITHOUT = {"groups": False, "personal": False}
@@ -187,7 +187,8 @@ def page(found: Row) -> None:
     before, after = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
     said = "Root mean square error or (domains, heart, classes) accuracy, mean over clients; `python -m benchmarks.differ` "
     said += f"at {found['commit']}.\n\n"
-    PAGE.write_text(text[:before] + said + "\n".join(lines) + "\n" + text[after:])
+    lines += ["", age("differ"), ""]
+    PAGE.write_text(text[:before] + said + "\n".join(lines) + text[after:])
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import t
 
 from benchmarks.cells import markdown
+from benchmarks.differ import page as differ_page
 from benchmarks.provenance import age
 from benchmarks.timing import RESULTS
 from gramfold.bench import open_bench
@@ -930,6 +931,7 @@ def main() -> None:
     _put(ROOT / "docs" / "data.md", every_data(), more_tables())
     _put(ROOT / "docs" / "learned.md", learned())
     (ROOT / "docs" / "ablation.md").write_text(ablation())
+    differ_page(load("differ"))
 
 
 def _put(page: Path, *tables: str) -> None:
