@@ -65,8 +65,8 @@ class Federation:
         >>> north = {"weight": [70, 81, 64, 77, 90, 68] * 5, "ill": [0, 1, 0, 1, 1, 0] * 5}
         >>> south = {"weight": [154, 178, 142, 170, 198, 0] * 5, "ill": [0, 1, 0, 1, 1, 0] * 5}
         >>> report = Federation.from_clients({"north": north, "south": south}, label_column="ill").check()
-        >>> [(found.client, found.column, found.kind) for found in report.serious if found.kind == "gaps"]
-        [('south', 'weight', 'gaps')]
+        >>> {f"{found.client}: {found.column}" for found in report.serious if found.kind == "gaps"}
+        {'south: weight'}
         """
         return check_arrays(self.clients, self.task) if self.checked is None else self.checked()
 
