@@ -154,7 +154,7 @@ def test_units_follow_from_the_map_and_the_origin(text, origin, units):
     ],
 )
 def test_whether_rows_are_scaled_follows_from_the_origin(origin, bounded, features):
-    for inputs in (3, 5000):
+    for inputs in (3, 4000):
         task = gf.federation.Task(inputs, None, 1, 0, origin=origin)
         kinds = gf.AFL, gf.Local, gf.FedHiP, gf.APFL
         assert {kind().settled(task, bounded=bounded).parameters()["features"] for kind in kinds} == {features}

@@ -49,7 +49,7 @@ def run(method: gf.PACE, federation: gf.Federation, **options: object) -> gf.Res
     return gf.run(method, federation, **options)
 
 
-PLAIN = gf.PACE(features=FEATURES)
+PLAIN = gf.PACE(features=FEATURES, groups=True)
 
 
 def predictions(result: gf.Result, federation: gf.Federation) -> np.ndarray:
@@ -114,7 +114,7 @@ def test_where_all_follow_one_function_nobody_is_the_worse_for_asking():
 def test_nobody_is_worse_off_for_joining(federation):
     """By left-out likelihood, which is known before any test: but for what the prior of a candidate costs, log 1/q of some nats
     among all of a client's samples."""
-    result = run(gf.PACE(features=FEATURES) if federation is classes() else gf.PACE(), federation)
+    result = run(gf.PACE(features=FEATURES, groups=True) if federation is classes() else gf.PACE(), federation)
     gains = result.gained_by_joining
     assert set(gains) == {client.name for client in federation}
     for client in federation:
@@ -145,7 +145,11 @@ def test_clients_in_another_order_have_the_same_heads():
 
 @pytest.mark.parametrize("federation", [classes(), waves()], ids=["classes", "values"])
 def test_a_secure_sum_finds_the_same(federation):
-    method = gf.PACE(features=FEATURES) if federation is classes() else gf.PACE(features="columns+bias+linear+fourier:32@learned")
+    method = (
+        gf.PACE(features=FEATURES, groups=True)
+        if federation is classes()
+        else gf.PACE(features="columns+bias+linear+fourier:32@learned", personal=True)
+    )
     plain, secure = run(method, federation), run(method, federation, secure=gf.SecureSum())
     assert secure.groups == plain.groups
     assert secure.chosen.get("personal_columns") == plain.chosen.get("personal_columns")
@@ -190,7 +194,7 @@ def federation_client(federation: gf.Federation, name: str) -> gf.federation.Cli
 
 @pytest.mark.parametrize("federation", [classes(), waves()], ids=["classes", "values"])
 def test_a_saved_run_goes_on(federation, tmp_path):
-    method = gf.PACE(features=FEATURES) if federation is classes() else gf.PACE()
+    method = gf.PACE(features=FEATURES, groups=True) if federation is classes() else gf.PACE()
     result = run(method, federation)
     result.save(tmp_path / "run")
     back = gf.load_result(tmp_path / "run")
@@ -223,7 +227,7 @@ def test_differential_privacy_is_refused_in_words():
     for groups in (True, {client.name: client.name[0] for client in classes()}):
         with pytest.raises(GramfoldError, match=r"leave out groups|one round of moments"):
             run(gf.PACE(features=FEATURES, groups=groups), classes(), dp=gf.DP(eps=8.0))
-    result = run(PLAIN, classes(), dp=gf.DP(eps=8.0))
+    result = run(gf.PACE(), classes(), dp=gf.DP(eps=8.0))
     assert result.rounds == 1
     assert not result.groups
 

@@ -10,11 +10,14 @@ from gramfold.methods.analytic import Analytic
 from gramfold.methods.differences.found import Found
 from gramfold.methods.differences.groups import Groups, Slots, is_groups
 from gramfold.methods.differences.phase import Differing, Plan
-from gramfold.methods.learning import Learning
+from gramfold.methods.learning import Finding, Learning, directions
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
 from gramfold.wire.record import Record
+
+LEARNS = (Learning, Finding)
+"""The rounds before."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +36,18 @@ class Differs(Analytic):
         if not isinstance(self.personal, bool | None):
             raise GramfoldError(f"personal is True, False or None (where it pays), not {self.personal!r}")
 
-    def questions(self, task: Task, once: bool, bounded: bool) -> dict[str, Any]:
-        """`groups` and `personal`, once it is settled whether these are asked for: not where further rounds are not wanted, and
-        for continuous targets groups only on request."""
+    def questions(self, task: Task, once: bool, bounded: bool, masked: bool) -> dict[str, Any]:
+        """`groups` and `personal`, once it is settled whether these are asked for. Where nobody says they are, if the method has
+        the choice of its features and rounds, no masks on its sums, and inputs that are not too wide; of continuous targets
+        groups only on request."""
         if bounded and (self.groups not in (None, False) or self.personal):
             raise GramfoldError(
                 "how clients differ is learned from sums without noise: with differential privacy leave out groups and personal"
             )
-        groups = not once and task.labels is not None if self.groups is None else self.groups
-        return {"groups": groups, "personal": not once if self.personal is None else self.personal}
+        chooses = self.features is None and getattr(self, "learn", None) is not False and task.inputs <= directions.WIDE
+        free = chooses and not once and not masked
+        groups = free and task.labels is not None if self.groups is None else self.groups
+        return {"groups": groups, "personal": free if self.personal is None else self.personal}
 
     @property
     def _differences(self) -> Plan:
@@ -53,7 +59,7 @@ class Differs(Analytic):
         return super().rounds + self._differences.rounds
 
     def is_last(self, round_number: int, broadcast: Any) -> bool:
-        return not isinstance(broadcast, Learning | Differing)
+        return super().is_last(round_number, broadcast) and not isinstance(broadcast, Differing)
 
     def learned_before(self, broadcast: Any) -> bool:
         found: Found = broadcast.found or Found()
@@ -68,7 +74,7 @@ class Differs(Analytic):
         if self.features is None:
             return self.settled(task).begin(task)
         begun = super().begin(task)
-        return begun if isinstance(begun, Learning) else self._differing(begun)
+        return begun if isinstance(begun, LEARNS) else self._differing(begun)
 
     def _differing(self, start: Any) -> Record:
         """What is asked about how clients differ, before the moments."""
@@ -83,7 +89,7 @@ class Differs(Analytic):
     def local(self, client: ClientData, broadcast: Any) -> Any:
         if isinstance(broadcast, Differing):
             return broadcast.local(client)
-        if isinstance(broadcast, Learning):
+        if isinstance(broadcast, LEARNS):
             return super().local(client, broadcast)
         moments, groups = self.moments(client, broadcast), groups_of(broadcast)
         return moments if groups is None else groups.grouped(client, moments)
@@ -98,7 +104,7 @@ class Differs(Analytic):
             start: Any = broadcast.start
             return after if isinstance(after, Differing) else replace(start, found=after)
         after = super().aggregate(total, broadcast)
-        learned = isinstance(broadcast, Learning) and not isinstance(after, Learning)
+        learned = isinstance(broadcast, LEARNS) and not isinstance(after, LEARNS)
         return self._differing(after) if learned else after
 
     def asked(self, broadcast: Any) -> Any:

@@ -200,7 +200,7 @@ class PACE(Differs):
         decision = self.decision or found
         return replace(
             self, features=spec, learn=None, budget=None, regime=found.regime, precision=precision, decision=decision,
-            **self.questions(task, once, bounded),
+            **self.questions(task, once, bounded, masked),
         )  # fmt: skip
 
     def start(self, space: Space, task: Task) -> Streams:
