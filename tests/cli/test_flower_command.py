@@ -106,9 +106,12 @@ def test_a_run_on_flower_has_the_form_of_any_other_and_leaves_nothing(gramfold, 
     assert there == json.loads((tmp_path / "there" / "result.json").read_text())
     assert set(there) == set(here)
     mine, theirs = here["methods"][0], there["methods"][0]
-    assert set(mine) == set(theirs)
-    assert theirs["clients"] == mine["clients"]
-    assert theirs["global_accuracy"] == mine["global_accuracy"]
+    assert set(mine) - {"bootstrap"} == set(theirs)  # resampled figures stay where the samples are
+    # figures are a release: they leave a site rounded to their standard error, of a few hundred samples less than 0.02
+    for sent, known in zip(theirs["clients"], mine["clients"], strict=True):
+        assert [sent[key] for key in ("name", "train", "test")] == [known[key] for key in ("name", "train", "test")]
+        assert sent["accuracy"] == pytest.approx(known["accuracy"], abs=0.02)
+    assert theirs["global_accuracy"] == pytest.approx(mine["global_accuracy"], abs=0.02)
     assert (tmp_path / "there" / "report.html").read_text() == render_page(there)
     X = np.random.default_rng(0).uniform(0, 16, (5, 64))
     federation = gf.Federation.from_dataset(gf.federation.digits(), clients=2, seed=5)
