@@ -163,7 +163,10 @@ def test_following_the_readme_gives_every_site_its_head(project, blobs):
     for name in SITES:
         head = gf.load_head(head_file(project.folder / "sites" / name / "state", "pace"))
         np.testing.assert_allclose(head.scores(X), here.heads[name].scores(X), rtol=1e-9, atol=1e-9)
-    assert [client["accuracy"] for client in result["methods"][0]["clients"]] == [here.clients[name].accuracy for name in SITES]
+    sent = [
+        client["accuracy"] for client in result["methods"][0]["clients"]
+    ]  # rounded to the standard error of some forty samples
+    assert sent == pytest.approx([here.clients[name].accuracy for name in SITES], abs=0.1)
 
 
 @pytest.mark.parametrize(
