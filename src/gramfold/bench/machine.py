@@ -57,7 +57,7 @@ def limits(device: str = "cpu", quick: bool = False) -> dict[str, float]:
     size = 256 if quick else 2048 if device == "cpu" else 8192
     many = 2**20 if quick else 2**25 if device == "cpu" else 2**28
     if device == "cpu":
-        square, long = np.random.default_rng(0).standard_normal((size, size)), np.zeros(many)
+        square, long = np.random.default_rng(0).standard_normal((size, size)), np.ones(many)
         into, out = np.empty_like(square), np.empty_like(long)
         works: list[Callable[[], Any]] = [lambda: np.matmul(square, square, out=into), lambda: np.copyto(out, long)]
     else:
@@ -104,8 +104,9 @@ def moved(old: Found, new: Found) -> list[tuple[str, str, float, float]]:
         for name, now in new[key].items():
             then = old.get(key, {}).get(name)
             timed = name.endswith(("seconds", "ratio")) and name != "wall_seconds"
-            known = isinstance(now, int | float) and isinstance(then, int | float) and then > 0
-            if timed and known and abs(now - then) > MOVED * then:
+            if not (timed and isinstance(now, int | float) and isinstance(then, int | float) and then > 0):
+                continue
+            if abs(now - then) > MOVED * then:
                 found.append((key, name, float(then), float(now)))
     return sorted(found, key=lambda one: -abs(np.log(max(one[3], 1e-300) / one[2])))
 

@@ -19,7 +19,7 @@ can judge honestly what comes of it, a third of all samples is kept out of it, d
 
 from typing import Any
 
-from gramfold.methods.learning.client import gradients, local, own_part, seen, unseen
+from gramfold.methods.learning.client import gradients, local, own_part, parts_of, seen, unseen
 from gramfold.methods.learning.directions import DirectionsPlan, Finding
 from gramfold.methods.learning.own_parts import Common
 from gramfold.methods.learning.plan import Learning, Plan, begin, caution, comparable_as, described
@@ -27,7 +27,7 @@ from gramfold.methods.learning.server import in_common, step
 
 __all__ = [
     "Common", "DirectionsPlan", "Finding", "Learning", "Plan", "begin", "caution", "comparable_as", "described", "gradients",
-    "in_common", "local", "own_part", "plan_of", "seen", "step", "unseen",
+    "in_common", "local", "own_part", "parts_of", "plan_of", "seen", "step", "unseen",
 ]  # fmt: skip
 
 
