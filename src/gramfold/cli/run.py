@@ -38,7 +38,8 @@ def run(
         list[str],
         typer.Option(
             help="digits or digits-images (embedded), an .npz file with labels and features or images, a folder of images, or "
-            "CSV and Parquet tables: one, or a folder, a pattern or a list of them, each a client."
+            "CSV and Parquet tables: one, or a folder, a pattern or a list of them, each a client; or FILE.py:NAME, a data set "
+            "of torch or Hugging Face, or a function that makes one."
         ),
     ] = EMBEDDED,
     more: Annotated[

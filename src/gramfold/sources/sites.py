@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, vstack
 
 from gramfold.errors import GramfoldError
+from gramfold.numerics.arrays import is_sparse
 from gramfold.sources.base import COLUMNS, Columns, Source
 from gramfold.sources.folder import SUFFIXES
+from gramfold.sources.pairs import Behind
 from gramfold.sources.reading import TABLES
 
 WILD = re.compile(r"[*?\[]")
@@ -85,7 +88,7 @@ def joined(names: Iterable[str], opened: Callable[[str, Columns], Source], colum
         client = np.repeat(np.array(list(sources)), sizes)
     else:
         client = np.concatenate([part.client for part in parts if part.client is not None])
-    items: Any = [item for part in parts for item in part.items]
+    items: Any = _together([part.items for part in parts])
     if parts[0].kind == COLUMNS:
         _say_nearly_same(sources)
         titles = dict.fromkeys(title for part in parts for title in part.items)
@@ -97,6 +100,20 @@ def joined(names: Iterable[str], opened: Callable[[str, Columns], Source], colum
     train = None if parts[0].train is None else np.concatenate([part.train for part in parts if part.train is not None])
     starts = dict(zip((part.name for part in parts), np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
     return Source(name, parts[0].kind, items, labels, client, train, columns.regression, columns.only, starts)
+
+
+def _together(parts: Sequence[Any]) -> Any:
+    """Samples of several, one behind the other: read when they are needed where they are so already."""
+    if all(is_sparse(part) for part in parts):
+        return csr_array(vstack(parts))
+    if all(isinstance(part, np.ndarray) for part in parts):
+        shapes = {part.shape[1:] for part in parts}
+        if len(shapes) > 1:
+            raise GramfoldError(f"samples differ in shape: {' and '.join(map(str, sorted(shapes)))}; bring them to one")
+        return np.concatenate(parts)
+    if all(isinstance(part, list | Mapping) for part in parts):
+        return [item for part in parts for item in part]
+    return Behind(parts)
 
 
 def stacked(values: Sequence[np.ndarray | None], sizes: Sequence[int]) -> np.ndarray:

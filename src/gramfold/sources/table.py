@@ -2,13 +2,14 @@
 
 import difflib
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.sources.base import COLUMNS, IMAGES, TEXTS, Columns, Source, split_of
+from gramfold.sources.base import COLUMNS, IMAGES, NUMBERS, TEXTS, Columns, Source, split_of
 from gramfold.sources.cells import Table, as_numbers
 from gramfold.sources.comparing import Comparison
 
@@ -44,6 +45,9 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
     if labels is not None and found["label"] is not None:
         _require_no_gap(labels, found["label"], name)
     train = None if found["split"] is None else split_of(table[found["split"]].tolist(), name)
+    rows = _vectors(table, columns.only or [column for column in table if column not in found.values()], name)
+    if rows is not None and (kind == COLUMNS or columns.only):
+        return Source(name, NUMBERS, rows, labels, client, train, columns.regression)
     if kind == COLUMNS:
         given = columns.only or [column for column in table if column not in found.values()]
         for column in () if columns.several else given:
@@ -76,6 +80,18 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
         if kind == IMAGES:
             items = [(folder or Path()) / value if isinstance(value, str) else value for value in items]
     return Source(name, kind, items, labels, client, train, columns.regression)
+
+
+def _vectors(table: Table, names: Sequence[str], whose: str) -> np.ndarray | None:
+    """The one column to use where each of its cells holds a row of numbers, such as an embedding; None for any other."""
+    cells = table.get(names[0]) if len(names) == 1 else None
+    if cells is None or not len(cells) or not isinstance(cells[0], list | tuple | np.ndarray):
+        return None
+    sizes = [np.shape(cell) for cell in cells]
+    odd = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
+    if odd is not None:
+        raise GramfoldError(f"{whose}: sample {odd} has shape {sizes[odd]} in column {names[0]!r}, sample 0 {sizes[0]}")
+    return np.stack([np.asarray(cell) for cell in cells])
 
 
 def _require_no_gap(labels: np.ndarray, column: str, whose: str) -> None:
