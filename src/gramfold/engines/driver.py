@@ -2,13 +2,14 @@
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gramfold import evaluation
 from gramfold.engines.deliveries import Deliveries
 from gramfold.engines.options import RunOptions
-from gramfold.engines.transport import PHASES, Final, Finished, Fold, Round, Transport
+from gramfold.engines.transport import PHASES, TUNING, Final, Finished, Fold, Round, Transport
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head
 from gramfold.methods import Method
@@ -184,9 +185,14 @@ class Driver:
             clients=ByName({name: self._client_result(done[name]) for name in names}),
             heads=ByName({name: head for name in names if (head := done[name].head) is not None}),
             global_head=shared,
-            seconds={phase: transport.seconds.get(phase, 0.0) for phase in PHASES},
+            seconds=_by_phase(transport.seconds),
             run=Run(method, transport.task, state.broadcast, total, counted),
             chosen={**state.tuned, **method.chosen(state.broadcast)},
             history=state.history,
             privacy=transport.statement,
         ).with_final_figures()
+
+
+def _by_phase(seconds: Mapping[str, float]) -> dict[str, float]:
+    tuning = {TUNING: seconds[TUNING]} if seconds.get(TUNING) else {}
+    return tuning | {phase: seconds.get(phase, 0.0) for phase in PHASES}

@@ -1,7 +1,8 @@
 """Data of any kind as numbers: features as they are, raw samples through a backbone, tables through their encoder."""
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from gramfold.backbones import open_backbone, reopen
+from gramfold.backbones import Backbone, open_backbone, reopen
 from gramfold.errors import GramfoldError
 from gramfold.extraction.pipeline import FAIL, Progress, extract
 from gramfold.federation import Dataset
@@ -17,6 +18,7 @@ from gramfold.federation.raw import dataset_of, table_dataset
 from gramfold.heads import Head
 from gramfold.numerics import inputs as check
 from gramfold.origin import TABLE, Origin
+from gramfold.progress import display
 from gramfold.sources import RELEASE_WORDS, Columns, Source, TableEncoder, encoded, raw_table, source_of
 from gramfold.sources.base import COLUMNS, NUMBERS
 from gramfold.wire.npz import read_arrays
@@ -38,7 +40,7 @@ def load_data(
     regression: bool = False,
     cache: Path | None = None,
     unreadable: str = FAIL,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
     encoder: TableEncoder | None = None,
     release_words: int = RELEASE_WORDS,
     whole: bool = True,
@@ -52,6 +54,8 @@ def load_data(
     numbers and categories needs none: the statistics of its columns are folded over its clients, unless an `encoder` is given. A
     word has a place in the encoder only where `release_words` training rows of one client have it; see `TableStatistics`. With a
     `cache`, a folder, features are computed once. Images that are `unreadable` fail, or are skipped with a warning.
+
+    `progress`: as in `gramfold.run`, but that a function is called with the samples done, those of them computed, and all.
 
     `label_column` names the labels, or makes two classes of a column: "num > 0" is 1 where it holds and 0 elsewhere, and
     "outcome = ill" likewise. With `regression` labels are values. `columns` lists those of numbers and categories to use.
@@ -67,11 +71,24 @@ def load_data(
     which = Columns.of(columns, **named, text_column=text_column, split_column=split_column, regression=regression)
     source = source_of(data, which, None if backbone is None else backbone.kind)
     if backbone is not None:
-        found = extract(source, backbone, cache, unreadable=unreadable, progress=progress)
+        with _shown(progress, source, backbone) as report:
+            found = extract(source, backbone, cache, unreadable=unreadable, progress=report)
         return dataset_of(source, found.rows, found.origin, found.kept, whole)
     if source.kind not in (COLUMNS, NUMBERS):
         raise GramfoldError(f"{source.name} holds {source.kind}; name a backbone for them, such as {_SUCH_AS[source.kind]}")
     return table_dataset(source, release_words, encoder, whole)
+
+
+@contextmanager
+def _shown(progress: Progress | bool, source: Source, backbone: Backbone) -> Iterator[Progress | None]:
+    """What an extraction calls: what was given, nothing (False), or a display of its own (True)."""
+    if not isinstance(progress, bool):
+        yield progress
+    elif progress:
+        with display() as shown, shown.piece(source.name) as show:
+            yield lambda done, computed, total: show(f"features of {backbone.name}", done, total)
+    else:
+        yield None
 
 
 _SUCH_AS = {
