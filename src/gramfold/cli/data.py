@@ -39,7 +39,7 @@ CacheFolder = Annotated[
 Unreadable = Annotated[str, typer.Option(help=f"Images that cannot be read: {FAIL}, or {SKIP} them with a warning.")]
 PathColumn = Annotated[str | None, typer.Option(help="A table's column of image files.", show_default=False)]
 TextColumn_ = Annotated[str | None, typer.Option("--text-column", help="A table's column of texts.", show_default=False)]
-ROLES = ("label_column", "client_column", "path_column", "text_column", "split_column")
+ROLES = ("label_column", "client_column", "path_column", "text_column", "split_column", "block_column")
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,10 @@ class Reading:
     path_column: PathColumn = None
     text_column: TextColumn_ = None
     split_column: Annotated[str | None, typer.Option(help="A table's column that says train or test.", show_default=False)] = None
+    block_column: Annotated[
+        str | None,
+        typer.Option(help="A table's column that says which rows belong together: the recording, the visit.", show_default=False),
+    ] = None
     columns: Annotated[
         str | None, typer.Option(help="The columns of numbers and categories to use, separated by commas.", show_default=False)
     ] = None

@@ -241,4 +241,5 @@ def on_device(samples: Samples, device: str) -> Samples:
     """The samples on the given device."""
     if device == "cpu":
         return samples
-    return Samples(arrays.to_device(samples.inputs, device), arrays.to_device(samples.targets, device), samples.weights)
+    return Samples(arrays.to_device(samples.inputs, device), arrays.to_device(samples.targets, device), samples.weights,
+                   samples.blocks)  # fmt: skip

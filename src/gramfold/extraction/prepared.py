@@ -36,6 +36,7 @@ def load_data(
     path_column: str | None = None,
     text_column: str | None = None,
     split_column: str | None = None,
+    block_column: str | None = None,
     columns: Sequence[str] | Columns | None = None,
     regression: bool = False,
     cache: Path | None = None,
@@ -55,6 +56,8 @@ def load_data(
     word has a place in the encoder only where `release_words` training rows of one client have it; see `TableStatistics`. With a
     `cache`, a folder, features are computed once. Images that are `unreadable` fail, or are skipped with a warning.
 
+    `block_column` says what each row is part of, such as a recording: see `Federation.from_clients`.
+
     `progress`: as in `gramfold.run`, but that a function is called with the samples done, those of them computed, and all.
 
     `label_column` names the labels, or makes two classes of a column: "num > 0" is 1 where it holds and 0 elsewhere, and
@@ -68,7 +71,9 @@ def load_data(
         return data
     backbone = None if backbone is None else open_backbone(backbone)
     named = {"label_column": label_column, "client_column": client_column, "path_column": path_column}
-    which = Columns.of(columns, **named, text_column=text_column, split_column=split_column, regression=regression)
+    which = Columns.of(
+        columns, **named, text_column=text_column, split_column=split_column, block_column=block_column, regression=regression
+    )
     source = source_of(data, which, None if backbone is None else backbone.kind)
     if backbone is not None:
         with _shown(progress, source, backbone) as report:
@@ -152,7 +157,7 @@ def save_features(path: Path, dataset: Dataset) -> None:
         content["classes"] = np.array(dataset.labels)
     elif dataset.labels is not None:
         content["labels"] = np.asarray(dataset.labels)[dataset.targets]
-    given = {"train": dataset.train, "client": dataset.client}
+    given = {"train": dataset.train, "client": dataset.client, "block": dataset.blocks}
     content |= {name: values for name, values in given.items() if values is not None}
     if dataset.origin is not None:
         content["origin"] = np.array(dataset.origin.to_json())

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.errors import GramfoldError
+from gramfold.federation.blocks import block_codes
 from gramfold.federation.datasets import Dataset, load_npz
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
@@ -44,7 +45,8 @@ def dataset_of(source: Source, rows: Array, origin: Origin | None, kept: np.ndar
     if train is not None and (train.all() or not train.any()):
         train = None
     client = None if source.client is None else source.client[chosen]
-    return Dataset(source.name, rows, targets, names, train, client, whole, origin)
+    blocks = None if source.block is None else block_codes(source.block[chosen], len(targets), source.name)
+    return Dataset(source.name, rows, targets, names, train, client, whole, origin, blocks)
 
 
 def table_dataset(source: Source, release_words: int, encoder: TableEncoder | None = None, whole: bool = True) -> Dataset:
@@ -89,18 +91,19 @@ def tables_of(clients: Any, columns: Columns) -> Source | None:
     return joined(tables, lambda name, asked: _source(name, tables[name], asked), columns, "clients")
 
 
-def arrays_of(name: str, client: Any, regression: bool) -> tuple[Any, Origin | None]:
-    """A client that may be a data set or the path of one, as (X, y) or (X, y, X_test, y_test), and where its inputs come from."""
+def arrays_of(name: str, client: Any, regression: bool) -> tuple[Any, Origin | None, np.ndarray | None]:
+    """A client that may be a data set or the path of one, as (X, y) or (X, y, X_test, y_test), where its inputs come from, and
+    what its (training) samples are part of, as far as it says so."""
     client = loaded(client, regression, f"client {name!r}")
     if not isinstance(client, Dataset):
         inputs = client[0] if isinstance(client, Sequence) and len(client) else None
-        return client, inputs.origin if isinstance(inputs, KnownRows) else None
+        return client, inputs.origin if isinstance(inputs, KnownRows) else None, None
     if (client.labels is None) != regression:
         raise GramfoldError(
             f"client {name!r}: {client.name} has {'values' if client.labels is None else 'classes'} for labels; "
             f"{'say' if client.labels is None else 'leave out'} regression=True"
         )
-    return client.splits(), client.origin
+    return client.splits(), client.origin, client.training_blocks
 
 
 def shared_origin(origins: Mapping[str, Origin | None]) -> Origin | None:

@@ -323,7 +323,8 @@ def _weighted(federation: Federation, weights: dict[str, np.ndarray]) -> Federat
 
 
 def _with_weights(train: Callable[[], Samples], weights: np.ndarray) -> Samples:
-    return Samples(*train(), weights)
+    samples = train()
+    return Samples(*samples, weights, samples.blocks)
 
 
 def _has_probabilities(estimator: "PersonalizedClassifier") -> bool:

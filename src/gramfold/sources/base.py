@@ -27,6 +27,7 @@ class Columns:
     path: str | None = None
     text: str | None = None
     split: str | None = None
+    block: str | None = None
     only: tuple[str, ...] = ()
     regression: bool = False
     """Labels are continuous values, not classes."""
@@ -68,6 +69,8 @@ class Source:
     wanted: tuple[str, ...] = ()
     """Columns that were asked for by name."""
 
+    block: np.ndarray | None = None
+    """What each sample is part of, such as a recording."""
     starts: Mapping[str, int] | None = None
     """Where several files lie one behind the other: each one's first sample, by its name."""
 

@@ -98,8 +98,9 @@ def joined(names: Iterable[str], opened: Callable[[str, Columns], Source], colum
         items = {title: stacked([part.items.get(title) for part in parts], sizes) for title in titles}
     labels = None if parts[0].labels is None else np.concatenate([part.labels for part in parts if part.labels is not None])
     train = None if parts[0].train is None else np.concatenate([part.train for part in parts if part.train is not None])
+    blocks = None if parts[0].block is None else np.concatenate([part.block for part in parts if part.block is not None])
     starts = dict(zip((part.name for part in parts), np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
-    return Source(name, parts[0].kind, items, labels, client, train, columns.regression, columns.only, starts)
+    return Source(name, parts[0].kind, items, labels, client, train, columns.regression, columns.only, blocks, starts)
 
 
 def _together(parts: Sequence[Any]) -> Any:
@@ -136,10 +137,10 @@ def _require_alike(sources: Mapping[str, Source]) -> None:
     for part in parts[1:]:
         if part.kind != parts[0].kind:
             raise GramfoldError(f"{parts[0].name} holds {parts[0].kind}, {part.name} {part.kind}; give the same everywhere")
-    for what, column in (("labels", "label_column"), ("train", "split_column")):
+    for what, column in (("labels", "label_column"), ("train", "split_column"), ("block", "block_column")):
         has = [getattr(part, what) is not None for part in parts]
         if any(has) and not all(has):
-            word = "labels" if what == "labels" else "column that says train or test"
+            word = {"labels": "labels", "train": "column that says train or test", "block": "column of blocks"}[what]
             raise GramfoldError(
                 f"{parts[has.index(False)].name} has no {word}, {parts[has.index(True)].name} has; name the column with "
                 f"--{column.replace('_', '-')} (in Python {column}=)"
