@@ -80,7 +80,7 @@ class Driver:
         transport.prepare(state.round)
         names = method.participants(state.round, transport.clients(), transport.task.seed)
         last = method.is_last(state.round, state.broadcast)
-        keep = method.keeps_uploads and last
+        keep = last and (method.keeps_uploads or self.options.keep_clients)
         request = Round(method, state.round, names, state.broadcast, keep, deliveries)
         fold = transport.fold(request)
         uplink = dict(state.uplink)
@@ -168,6 +168,12 @@ class Driver:
         sent, received = self.state.uplink.get(done.name, 0), self.state.deliveries.bytes.get(done.name, 0)
         return ClientResult(done.name, done.train, done.scored, done.shared, sent, received, done.chosen)
 
+    def _kept(self) -> dict[str, Summed]:
+        """What each client sent, where that was asked for."""
+        if not self.options.keep_clients:
+            return {}
+        return {name: in_memory(self.fold.upload_of(name)) for name in sorted(self.state.contributed)}
+
     def result(self, given: Method, keep_heads: bool = True) -> Result:
         """The result of a finished run; `given` is the method before tuning."""
         method, state, transport = self.method, self.state, self.transport
@@ -186,7 +192,7 @@ class Driver:
             heads=ByName({name: head for name in names if (head := done[name].head) is not None}),
             global_head=shared,
             seconds=_by_phase(transport.seconds),
-            run=Run(method, transport.task, state.broadcast, total, counted),
+            run=Run(method, transport.task, state.broadcast, total, counted, self._kept()),
             chosen={**state.tuned, **method.chosen(state.broadcast)},
             history=state.history,
             privacy=transport.statement,
