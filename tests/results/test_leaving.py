@@ -104,7 +104,7 @@ def test_what_cannot_be_is_one_line():
         run("afl", data, keep_clients=True).leave(*NAMES)
     with pytest.raises(gf.GramfoldError, match="labels= mixes class numbers and class names"):
         plain.update(add={"e": data["a"]}, labels=["new"])
-    with pytest.raises(gf.GramfoldError, match="keep_clients is for methods whose uploads are sums that add up"):
+    with pytest.raises(gf.GramfoldError, match="keep_clients is for methods of one sum of moments, which local is not"):
         run("local", data, keep_clients=True)
     with pytest.raises(gf.GramfoldError, match="keeps what each client sent, which nobody is to see"):
         run("afl", data, keep_clients=True, secure=gf.SecureSum())

@@ -14,6 +14,7 @@ from gramfold.errors import GramfoldError
 from gramfold.heads import Head
 from gramfold.methods import Method
 from gramfold.methods.finishing import shared_head
+from gramfold.methods.protocol import told
 from gramfold.results.by_name import ByName
 from gramfold.results.figures import ClientResult
 from gramfold.results.folded import Run, Summed, in_memory, worth_keeping
@@ -80,7 +81,7 @@ class Driver:
         transport.prepare(state.round)
         names = method.participants(state.round, transport.clients(), transport.task.seed)
         last = method.is_last(state.round, state.broadcast)
-        keep = last and (method.keeps_uploads or self.options.keep_clients)
+        keep = last and (method.answer is not None or self._keeps_clients(method))
         request = Round(method, state.round, names, state.broadcast, keep, deliveries)
         fold = transport.fold(request)
         uplink = dict(state.uplink)
@@ -108,7 +109,7 @@ class Driver:
 
     def _aggregate(self, fold: Fold) -> Record:
         total = self.transport.release(fold.take_total(), len(fold.contributed))
-        self.total = total if worth_keeping(self.method, total, self.options.holds_total) else None
+        self.total = total if worth_keeping(self.method, self.state.broadcast, total, self.options.holds_total) else None
         return self.method.aggregate(total, self.state.broadcast)
 
     def _accepted(self, contribution: Any, request: Round, fold: Fold) -> bool:
@@ -134,7 +135,7 @@ class Driver:
             "seconds": time.perf_counter() - self._begun,
             "uplink_bytes": sum(state.uplink.values()),
             "downlink_bytes": sum(state.deliveries.bytes.values()),
-            **self.method.noted(state.broadcast),
+            **told(state.broadcast, "noted"),
         }
         every = self.options.evaluate_every
         due = self.method.has_round_models and every and state.round % every == 0
@@ -154,9 +155,9 @@ class Driver:
         method, broadcast, fold = self.method, self.state.broadcast, self.fold
 
         def reply(client: str) -> Record:
-            if not method.keeps_uploads:
+            if method.answer is None:
                 return broadcast
-            return method.reply(fold.upload_of(client) if client in fold.contributed else None, broadcast)
+            return method.answer(fold.upload_of(client) if client in fold.contributed else None, broadcast)
 
         deliveries.announce(broadcast)
         return Final(
@@ -167,6 +168,12 @@ class Driver:
     def _client_result(self, done: Finished) -> ClientResult:
         sent, received = self.state.uplink.get(done.name, 0), self.state.deliveries.bytes.get(done.name, 0)
         return ClientResult(done.name, done.train, done.scored, done.shared, sent, received, done.chosen)
+
+    def _keeps_clients(self, method: Method) -> bool:
+        """Whether the last round's uploads are to stay with the result; raises where they add up to nothing one can take from."""
+        if self.options.keep_clients and method.revisable(self.state.broadcast) is None:
+            raise GramfoldError(f"keep_clients is for methods of one sum of moments, which {method.name} is not as it runs here")
+        return self.options.keep_clients
 
     def _kept(self) -> dict[str, Summed]:
         """What each client sent, where that was asked for."""
@@ -193,7 +200,7 @@ class Driver:
             global_head=shared,
             seconds=_by_phase(transport.seconds),
             run=Run(method, transport.task, state.broadcast, total, counted, self._kept()),
-            chosen={**state.tuned, **method.chosen(state.broadcast)},
+            chosen={**state.tuned, **told(state.broadcast, "chosen")},
             history=state.history,
             privacy=transport.statement,
         ).with_final_figures()

@@ -31,8 +31,8 @@ class RunOptions:
         noisy, masked = self.privacy.dp is not None, self.privacy.secure is not None
         method = method.settled(task, once=self.keep_total is True or noisy, bounded=noisy, masked=masked)
         self.check(method, task)
-        if self.keep_clients and not method.adds_up:
-            raise GramfoldError(f"keep_clients is for methods whose uploads are sums that add up, and {method.name}'s do not")
+        if self.keep_clients and (not method.rounds or isinstance(method, Tunable)):
+            raise GramfoldError(f"keep_clients is for methods of one sum of moments, which {method.name} is not")
         return method
 
     def check(self, method: Method, task: Task) -> None:
@@ -43,7 +43,7 @@ class RunOptions:
             raise GramfoldError("keep_clients keeps what each client sent, which nobody is to see; leave out secure and dp")
         if self.device != "cpu":
             raise GramfoldError("secure sums and noise are computed on the CPU; omit device")
-        if method.keeps_uploads:
+        if method.answer is not None:
             raise GramfoldError(
                 f"{method.name} answers each client from its own upload, which nobody is to see; {method.remedy('sums')}"
             )
