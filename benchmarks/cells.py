@@ -60,7 +60,7 @@ def markdown(results: Sequence[dict[str, Any]]) -> str:
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"]  # fmt: skip
     for result in results:
         clients = result["client_count"]
-        trained = sum(seconds for phase, seconds in result["seconds"].items() if phase != "evaluate")
+        trained = sum(seconds for phase, seconds in result["seconds"].items() if phase not in ("evaluate", "tuning"))
         chosen = ", ".join(f"{key} {value:.3g}" for key, value in result["chosen"].items() if key != "validation_accuracy")
         cells = [
             result["cell"].partition("/")[2], _percent(result["mean_accuracy"]), _percent(result["worst_decile_accuracy"]),

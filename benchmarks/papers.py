@@ -71,7 +71,7 @@ def paper(name: str) -> str:
 
 def row(name: str, entry: Mapping[str, Any], clients: int) -> list[Any]:
     """A method's line from its entry in a result file, where bytes are those of all clients."""
-    seconds = sum(spent for phase, spent in entry["seconds"].items() if phase != "evaluate")
+    seconds = sum(spent for phase, spent in entry["seconds"].items() if phase not in ("evaluate", "tuning"))
     sent = [size(entry[f"{way}_bytes"] / clients) for way in ("uplink", "downlink")]
     return [name, 100 * entry["mean_accuracy"], 100 * entry["worst_decile_accuracy"], duration(seconds), *sent]
 

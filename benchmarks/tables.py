@@ -489,7 +489,7 @@ def _against_fedavg(rows: list[dict[str, Any]], device: str) -> list[str]:
 
 def _trained(row: dict[str, Any], device: str) -> float:
     """Seconds without evaluation: of the processor, or on an accelerator of the clock."""
-    trained = sum(seconds for phase, seconds in row["seconds"].items() if phase != "evaluate")
+    trained = sum(seconds for phase, seconds in row["seconds"].items() if phase not in ("evaluate", "tuning"))
     return float(trained / sum(row["seconds"].values()) * row["cpu_seconds"] if device == "cpu" else trained)
 
 

@@ -33,7 +33,7 @@ from gramfold.engines.checkpoint import Checkpoint
 from gramfold.engines.events import Event
 from gramfold.errors import MALFORMED
 from gramfold.federation import Samples, load_npz
-from gramfold.federation.federation import ClientArrays
+from gramfold.federation.given import ClientArrays
 from gramfold.methods import ClientData, Method
 from gramfold.remote import diary, erasure, places, register, release, run, state
 from gramfold.remote.ledger import Ledger, SentUpload

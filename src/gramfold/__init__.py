@@ -48,7 +48,8 @@ from gramfold.version import __version__
 
 if TYPE_CHECKING:
     from gramfold.backbones import open_backbone
-    from gramfold.backbones.series import series, windows
+    from gramfold.backbones.series import series
+    from gramfold.backbones.windows import windows
     from gramfold.export import write_onnx, write_sklearn, write_torch
     from gramfold.extraction import load_data
     from gramfold.sklearn_api import PersonalizedClassifier, PersonalizedRegressor, TableTransformer
@@ -72,7 +73,7 @@ _LATER = {
     "load_data": "gramfold.extraction",
     "open_backbone": "gramfold.backbones",
     "series": "gramfold.backbones.series",
-    "windows": "gramfold.backbones.series",
+    "windows": "gramfold.backbones.windows",
     "write_onnx": "gramfold.export",
     "write_sklearn": "gramfold.export",
     "write_torch": "gramfold.export",

@@ -2,6 +2,8 @@
 
 import importlib
 import importlib.util
+import re
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,3 +30,26 @@ def import_from(place: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+IN_FILE = re.compile(r"(.+\.py):([^\W\d]\w*)")
+
+
+def names_code(text: Any) -> bool:
+    """Whether it is FILE.py:NAME."""
+    return isinstance(text, str) and IN_FILE.fullmatch(text) is not None
+
+
+def object_at(place: str, what: str) -> Any:
+    """What is called so at FILE.py:NAME or module:NAME. It runs that file: only for what a user names."""
+    module, _, name = place.rpartition(":")
+    if not module:
+        raise GramfoldError(f"cannot read {what} {place!r}; write FILE.py:NAME or python:MODULE:NAME")
+    if module.endswith(".py") and not Path(module).is_file():
+        raise GramfoldError(f"{what} {place}: no such file: {module}")
+    if not module.endswith(".py") and "" not in sys.path:  # a module in the working folder, as python -m would find it
+        sys.path.insert(0, "")
+    try:
+        return getattr(import_from(module), name)
+    except Exception as error:  # whatever the user's own file raises
+        raise GramfoldError(f"{what} {place} cannot be imported: {type(error).__name__}: {error}") from None

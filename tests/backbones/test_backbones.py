@@ -277,7 +277,7 @@ def test_a_missing_extra_says_which_to_install(module, name, extra, monkeypatch)
         ("onnx:nowhere.onnx", "no such model file"),
         ("onnx:text.onnx", "not a readable ONNX model"),
         ("python:no_such_module:f", "cannot be imported"),
-        ("python:f", "write python:module:function"),
+        ("python:f", "write FILE.py:NAME or python:MODULE:NAME"),
         ("hf:./nowhere", "cannot load backbone"),
     ],
 )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import gramfold as gf
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, digits
-from gramfold.federation.federation import held_out_size, stratified
+from gramfold.federation.blocks import held_out_size, stratified
 
 KINDS = ["iid", "dirichlet:0.5", "quantity:1", "shards:2", "classes:2"]
 

@@ -14,7 +14,7 @@ import gramfold as gf
 from gramfold.deploy.processes import Process
 from gramfold.evaluation import Calibration, Scored
 from gramfold.federation import Task
-from gramfold.federation.federation import stratified
+from gramfold.federation.blocks import stratified
 from gramfold.numerics import seeds
 from gramfold.privacy import DP
 from gramfold.remote import figures

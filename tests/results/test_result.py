@@ -152,7 +152,7 @@ def test_a_newer_format_is_refused_with_a_clear_word(federation, tmp_path):
     packet = Packet.from_bytes(wire.read(tmp_path / RUN))
     packet.meta["fields"]["format"] = {"value": 99}
     wire.write_atomically(tmp_path / RUN, Packet(packet.arrays, packet.meta, packet.triangular).to_bytes())
-    with pytest.raises(gf.GramfoldError, match=r"newer gramfold \(format 99, this reads 2\); upgrade"):
+    with pytest.raises(gf.GramfoldError, match=r"newer gramfold \(format 99, this reads 3\); upgrade"):
         gf.load_result(tmp_path)
     with pytest.raises(gf.GramfoldError, match="cannot read"):
         gf.load_result(tmp_path / "nowhere")

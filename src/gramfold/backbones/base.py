@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.origin import BACKBONE, Origin
+from gramfold.origin import BACKBONE, KnownRows, Origin, known_rows
 
 IMAGES, TEXTS = "images", "texts"
 BATCH = 32
@@ -48,13 +48,14 @@ class Backbone(ABC):
     def extract(self, batch: Sequence[Any]) -> np.ndarray:
         """float32 features, one row for each prepared sample."""
 
-    def __call__(self, samples: Iterable[Any]) -> np.ndarray:
-        """float32 features of some samples."""
+    def __call__(self, samples: Iterable[Any]) -> KnownRows:
+        """float32 features of some samples, which know what made them."""
         prepared = [self.prepare(sample) for sample in samples]
         parts = [self.extract(prepared[i : i + self.batch]) for i in range(0, len(prepared), self.batch)]
         if not parts:
             raise GramfoldError("no samples to extract features of")
-        return np.concatenate(parts)
+        rows: KnownRows = known_rows(np.concatenate(parts), self.origin)
+        return rows
 
 
 def fingerprint(described: Any, weights: Iterable[bytes | memoryview]) -> str:

@@ -1,23 +1,25 @@
-"""Backbones of one's own: `python:module:function`, or `python:FILE.py:function`."""
+"""Backbones of one's own: a function or a network, as it is, or by `FILE.py:NAME` or `python:MODULE:NAME`."""
 
 import inspect
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from gramfold.backbones.base import IMAGES, TEXTS, Backbone, fingerprint, finished
+from gramfold.backbones.module import ModuleBackbone, source_of_type
 from gramfold.backbones.pixels import read_image
 from gramfold.errors import GramfoldError
-from gramfold.imports import import_from
+from gramfold.imports import object_at
+from gramfold.numerics.arrays import is_torch
 
 
 class FunctionBackbone(Backbone):
     """A function from a list of samples to n x d numbers.
 
-    The samples are RGB images as PIL has them; texts, where the function has an attribute `kind = "texts"`. Its fingerprint
-    covers its source, and its attribute `version` where it has one: set that when the weights behind it change.
+    The samples are RGB images as PIL has them, or tensors where a data set gives tensors; texts, where the function has an
+    attribute `kind = "texts"`. Its fingerprint covers its source, and its attribute `version` where it has one: set that when
+    the weights behind it change.
     """
 
     pooling = "own"
@@ -28,9 +30,13 @@ class FunctionBackbone(Backbone):
         if self.kind not in (IMAGES, TEXTS):
             raise GramfoldError(f"{name}: its kind must be {IMAGES!r} or {TEXTS!r}, got {self.kind!r}")
         version = str(getattr(function, "version", ""))
-        self.fingerprint = fingerprint([getattr(function, "__name__", ""), version, self.kind], [_source(function).encode()])
+        self.fingerprint = fingerprint(
+            [getattr(function, "__name__", ""), version, self.kind], [source_of_type(function).encode()]
+        )
 
     def prepare(self, sample: Any) -> Any:
+        if is_torch(sample):
+            return sample
         return str(sample) if self.kind == TEXTS else read_image(sample)
 
     def extract(self, batch: Sequence[Any]) -> np.ndarray:
@@ -39,43 +45,20 @@ class FunctionBackbone(Backbone):
         return finished(rows, len(batch), self.name)
 
 
-def of_function(function: Any) -> FunctionBackbone:
-    """The backbone that a function is, by the name it could be imported by."""
-    if hasattr(function, "state_dict"):
+def of_object(given: Any, name: str | None = None, device: str | None = None) -> Backbone:
+    """The backbone that an object is: one already, a network of torch, or a function; `name` is where it was found."""
+    if isinstance(given, Backbone):
+        return given
+    if hasattr(given, "state_dict"):
+        return ModuleBackbone(given, name, device)
+    if not callable(given):
         raise GramfoldError(
-            f"a {type(function).__name__} takes tensors, a backbone a list of samples; give a function: "
-            "def backbone(images): return model(torch.stack([transform(image) for image in images]))"
+            f"a backbone is a name, a network of torch or a function of a list of samples, not a {type(given).__name__}"
         )
-    if not callable(function):
-        raise GramfoldError(
-            f"a backbone is a name, a Backbone or a function of a list of samples, not a {type(function).__name__}"
-        )
-    kind = function if inspect.isroutine(function) else type(function)
-    return FunctionBackbone(function, f"python:{kind.__module__}:{kind.__qualname__}")
+    kind = given if inspect.isroutine(given) else type(given)
+    return FunctionBackbone(given, name or f"python:{kind.__module__}:{kind.__qualname__}")
 
 
-def load_function(place: str) -> FunctionBackbone:
-    """The function at module:function or FILE.py:function."""
-    module, _, name = place.rpartition(":")
-    if not module:
-        raise GramfoldError(f"cannot read backbone 'python:{place}'; write python:module:function or python:FILE.py:function")
-    try:
-        function = getattr(_module(module), name)
-    except (ImportError, AttributeError, OSError, SyntaxError) as error:
-        raise GramfoldError(f"backbone python:{place} cannot be imported: {type(error).__name__}: {error}") from None
-    if not callable(function):
-        raise GramfoldError(f"backbone python:{place} is no function, but a {type(function).__name__}")
-    return FunctionBackbone(function, f"python:{place}")
-
-
-def _module(name: str) -> Any:
-    if not name.endswith(".py") and "" not in sys.path:  # a module in the working folder, as python -m would find it
-        sys.path.insert(0, "")
-    return import_from(name)
-
-
-def _source(function: Any) -> str:
-    try:
-        return inspect.getsource(function if inspect.isroutine(function) else type(function))
-    except (OSError, TypeError):
-        return repr(type(function))
+def load_code(place: str, device: str | None = None) -> Backbone:
+    """What is at module:name or FILE.py:name."""
+    return of_object(object_at(place, "backbone"), f"python:{place}", device)

@@ -196,28 +196,3 @@ def rows_of(backbone: Backbone, listed: Sequence[np.ndarray]) -> KnownRows:
         found[rows] = part
     known: KnownRows = known_rows(found, backbone.origin)
     return known
-
-
-def windows(recording: Any, length: int, step: int | None = None, labels: Any = None) -> tuple[np.ndarray, np.ndarray | None]:
-    """A long recording (steps, or steps x channels) cut into series of `length`, a new one every `step` steps (by default end to
-    end), and the most frequent label of each where every step has one.
-
-    >>> X, y = windows(np.arange(10.0), 4, 3, labels=["a"] * 5 + ["b"] * 5)
-    >>> X[:, :, 0].tolist(), y.tolist()
-    ([[0.0, 1.0, 2.0, 3.0], [3.0, 4.0, 5.0, 6.0], [6.0, 7.0, 8.0, 9.0]], ['a', 'a', 'b'])
-    """
-    values = np.asarray(recording)
-    values = values[:, None] if values.ndim == 1 else values
-    step = length if step is None else step
-    if values.ndim != 2 or not 1 <= length <= len(values) or step < 1:
-        raise GramfoldError(f"a recording of shape {values.shape} cannot be cut into windows of {length} steps, {step} apart")
-    starts = range(0, len(values) - length + 1, step)
-    cut = np.stack([values[start : start + length] for start in starts])
-    if labels is None:
-        return cut, None
-    named = np.asarray(labels)
-    if named.shape != (len(values),):
-        raise GramfoldError(f"`labels` has shape {named.shape}, but the recording has {len(values)} steps")
-    known, codes = np.unique(named, return_inverse=True)
-    most = [np.bincount(codes[start : start + length], minlength=len(known)).argmax() for start in starts]
-    return cut, known[most]

@@ -173,7 +173,9 @@ def measure_late(options: Options, share: float, seed: int) -> Figures:
     federation = _federation(options, seed)
     there = len(federation) - max(1, round(share * len(federation)))
     early = replace(federation, clients=federation.clients[:there], cut=None)
-    result, whole_run = (run(FedHiP(), part, device=options.device, keep_total=False) for part in (early, federation))
+    result, whole_run = (
+        run(FedHiP(), part, device=options.device, keep_total=False, progress=False) for part in (early, federation)
+    )
     labels, late, shared, present = federation.task.labels, list[float](), list[float](), list[float]()
     for client in federation.clients[there:]:
         train, test = client.train(), on_device(client.test(), options.device)

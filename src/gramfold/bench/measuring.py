@@ -38,7 +38,8 @@ def run_method(
     method: Method, federation: Federation, device: str = "cpu", evaluate_every: int = 0, everywhere: bool = False
 ) -> Figures:
     """A method's figures on a federation; `everywhere`: also how every client's head does on all clients' test samples."""
-    result = run(method, federation, device=device, keep_heads=everywhere, keep_total=False, evaluate_every=evaluate_every)
+    result = run(method, federation, device=device, keep_heads=everywhere, keep_total=False, evaluate_every=evaluate_every,
+                 progress=False)  # fmt: skip
     if not everywhere:
         return figures_of(result)
     mean = evaluation.mean(list(result.everywhere(federation, device).values()))
@@ -58,7 +59,7 @@ def figures_of(result: Result) -> dict[str, Any]:
         "worst_decile_accuracy": result.worst_decile_accuracy, "global_accuracy": result.global_accuracy,
         "primary_accuracy": evaluation.mean(shared), "rounds": result.rounds, "clients": len(clients),
         "uplink_bytes": result.uplink_bytes / len(clients), "downlink_bytes": result.downlink_bytes / len(clients),
-        "seconds": sum(spent for phase, spent in result.seconds.items() if phase != "evaluate"),
+        "seconds": sum(spent for phase, spent in result.seconds.items() if phase not in ("evaluate", "tuning")),
         "chosen": _plain(result.chosen), "history": [dict(entry) for entry in result.history if "mean_accuracy" in entry],
     }  # fmt: skip
 

@@ -26,7 +26,9 @@ def sweep(name: str, federation: Federation, options: Options) -> Figures:
     method = replace(rival(name, options["sweep_rounds"]), sweep_rounds=options["sweep_rounds"])
 
     def score(candidate: Method, trial: Federation) -> float:
-        return run(candidate, trial, device=options.device, keep_heads=False, keep_total=False).mean_accuracy or 0.0
+        return (
+            run(candidate, trial, device=options.device, keep_heads=False, keep_total=False, progress=False).mean_accuracy or 0.0
+        )
 
     return dict(method.tune(federation, score)[1])
 
@@ -66,7 +68,7 @@ def time_beside(mine: Method, names: Sequence[str], federation: Federation, opti
     before, rivals = alone(), dict[str, Figures]()
     for name in names:
         method = replace(rival(name, options["timed_rounds"]), **middle(name))  # type: ignore[arg-type]
-        history = run(method, federation, device=options.device, keep_heads=False, keep_total=False).history
+        history = run(method, federation, device=options.device, keep_heads=False, keep_total=False, progress=False).history
         moments = [entry["seconds"] for entry in history]
         sent = [(entry["uplink_bytes"] + entry["downlink_bytes"]) / len(federation) for entry in history]
         rivals[name] = {

@@ -19,6 +19,7 @@ from rich.progress import Progress as Bar
 from gramfold.errors import GramfoldError
 from gramfold.extraction import FAIL, SKIP, Progress, default_cache, load_data
 from gramfold.federation import Dataset, load_dataset
+from gramfold.imports import names_code, object_at
 from gramfold.report.text import duration
 from gramfold.sources import RELEASE_WORDS, Columns, Source, is_raw, source_of
 from gramfold.sources.base import COLUMNS
@@ -27,7 +28,7 @@ Backbone = Annotated[
     str | None,
     typer.Option(
         help="What makes numbers of images or texts: dinov2s, minilm, efficientnet-lite0, hf:NAME_OR_FOLDER, "
-        "onnx:FILE or onnx:FILE#TENSOR, python:MODULE:FUNCTION.",
+        "onnx:FILE or onnx:FILE#TENSOR, or a network or function of your own, FILE.py:NAME.",
         show_default=False,
     ),
 ]
@@ -38,7 +39,7 @@ CacheFolder = Annotated[
 Unreadable = Annotated[str, typer.Option(help=f"Images that cannot be read: {FAIL}, or {SKIP} them with a warning.")]
 PathColumn = Annotated[str | None, typer.Option(help="A table's column of image files.", show_default=False)]
 TextColumn_ = Annotated[str | None, typer.Option("--text-column", help="A table's column of texts.", show_default=False)]
-ROLES = ("label_column", "client_column", "path_column", "text_column", "split_column")
+ROLES = ("label_column", "client_column", "path_column", "text_column", "split_column", "block_column")
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,10 @@ class Reading:
     path_column: PathColumn = None
     text_column: TextColumn_ = None
     split_column: Annotated[str | None, typer.Option(help="A table's column that says train or test.", show_default=False)] = None
+    block_column: Annotated[
+        str | None,
+        typer.Option(help="A table's column that says which rows belong together: the recording, the visit.", show_default=False),
+    ] = None
     columns: Annotated[
         str | None, typer.Option(help="The columns of numbers and categories to use, separated by commas.", show_default=False)
     ] = None
@@ -78,28 +83,44 @@ class Reading:
         named = {name: getattr(self, name) for name in ROLES}
         kind = COLUMNS if self.path_column is None and self.text_column is None else None
         which = Columns.of(_listed(self.columns), regression=self.regression, **named)
-        return source_of(data[0] if len(data) == 1 else list(data), which, kind)
+        given: Any = data[0] if len(data) == 1 else list(data)
+        return source_of(made_at(given) if names_code(given) else given, which, kind)
 
     def load(self, data: str | Sequence[str]) -> Dataset:
         """The data set at a path, at several (each a client), or an embedded one; raw samples go through the backbone, or a
         table's encoder."""
-        data = data[0] if not isinstance(data, str) and len(data) == 1 else data
-        if isinstance(data, str) and self.backbone is None and not is_raw(data):
-            return load_dataset(data, self.regression)
-        if not isinstance(data, str):
-            odd = next((path for path in data if not is_raw(path)), None)
+        given: Any = data[0] if not isinstance(data, str) and len(data) == 1 else data
+        if names_code(given):
+            given = made_at(given)
+        elif isinstance(given, str) and self.backbone is None and not is_raw(given):
+            return load_dataset(given, self.regression)
+        elif not isinstance(given, str):
+            odd = next((path for path in given if not is_raw(path)), None)
             if odd is not None:
                 raise GramfoldError(f"{odd} is no table; of several files each is a client, and a .csv or .parquet")
         which: dict[str, Any] = {name: getattr(self, name) for name in ROLES}
         which |= {"columns": _listed(self.columns), "regression": self.regression, "release_words": self.release_words}
         if self.backbone is None:
-            return load_data(data, **which)
+            return load_data(given, **which)
         from gramfold.backbones import open_backbone
 
         opened = open_backbone(self.backbone, self.pooling, self.device)
         options: dict[str, Any] = {"cache": self.cache or default_cache(), "unreadable": self.unreadable}
         with show_extraction(opened.kind) as progress:
-            return load_data(data, opened, progress=progress, **options, **which)
+            return load_data(given, opened, progress=progress, **options, **which)
+
+
+def made_at(place: str) -> Any:
+    """The data that FILE.py:NAME stands for; a function or a class is called for it."""
+    found = object_at(place, "data")
+    if not (inspect.isroutine(found) or isinstance(found, type)):
+        return found
+    try:
+        return found()
+    except GramfoldError:
+        raise
+    except Exception as error:  # the user's own code
+        raise GramfoldError(f"data {place} failed: {type(error).__name__}: {error}") from None
 
 
 def _listed(names: str | None) -> tuple[str, ...]:

@@ -13,13 +13,14 @@ from rich.console import Console
 
 from gramfold import wire
 from gramfold.cli.data import Reading, reads_data
-from gramfold.cli.progress import show_progress
 from gramfold.engines import ENGINES, Result, RunOptions, open_engine
+from gramfold.engines.events import to
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Federation
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
 from gramfold.methods.protocol import INSTEAD
 from gramfold.privacy import DP, Privacy, SecureSum
+from gramfold.progress import display
 from gramfold.report import comparison_table, result_table, write_card
 from gramfold.results.comparison import Comparison
 from gramfold.results.folder import REPORT, RESULT, page, seeds_page, write_page
@@ -38,7 +39,8 @@ def run(
         list[str],
         typer.Option(
             help="digits or digits-images (embedded), an .npz file with labels and features or images, a folder of images, or "
-            "CSV and Parquet tables: one, or a folder, a pattern or a list of them, each a client."
+            "CSV and Parquet tables: one, or a folder, a pattern or a list of them, each a client; or FILE.py:NAME, a data set "
+            "of torch or Hugging Face, or a function that makes one."
         ),
     ] = EMBEDDED,
     more: Annotated[
@@ -100,7 +102,7 @@ def run(
     warned: dict[str, str] = {}
     pages, console = [], Console() if sys.stdout.isatty() else Console(width=150)
     numbers = [seed] if seeds is None else list(range(seed, seed + seeds))
-    with show_progress(len(chosen) * len(numbers)) as progress:
+    with display(len(chosen) * len(numbers), always=True) as shown:
         for number in numbers:
             federation = Federation.from_dataset(dataset, clients, partition, test, number, **cut)  # type: ignore[arg-type]
             if number == seed and federation.checked is not None:
@@ -111,8 +113,8 @@ def run(
             results: list[Result] = []
             with open_engine(engine, federation, options) as run_method:
                 for method in chosen:
-                    with progress.method(method.name if seeds is None else f"{method.name}, seed {number}") as report_progress:
-                        outcome = run_method(method, progress=report_progress, keep_heads=heads is not None)
+                    with shown.piece(method.name if seeds is None else f"{method.name}, seed {number}") as show:
+                        outcome = run_method(method, progress=to(show), keep_heads=heads is not None)
                     if heads is not None:
                         _save_heads(heads / method.name if seeds is None else heads / method.name / f"seed-{number}", outcome)
                     results.append(replace(outcome, heads={}))

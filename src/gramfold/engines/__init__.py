@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Protocol
 
-from gramfold.engines.events import Event, Progress
+from gramfold.engines.events import Event, Progress, reported
 from gramfold.engines.inprocess import USUAL, run_inprocess
 from gramfold.engines.options import RunOptions
 from gramfold.errors import GramfoldError
@@ -37,8 +37,16 @@ def open_engine(
     if engine == "inprocess":
         yield partial(run_inprocess, federation=federation, options=options)
     elif engine == "flower":
-        if options.device != "cpu" or options.checkpoint is not None or options.evaluate_every or options.keep_total:
-            raise GramfoldError("the flower engine does not support device, checkpoint, evaluate_every or keep_total; omit them")
+        if (
+            options.device != "cpu"
+            or options.checkpoint is not None
+            or options.evaluate_every
+            or options.keep_total
+            or options.keep_clients
+        ):
+            raise GramfoldError(
+                "the flower engine does not support device, checkpoint, evaluate_every, keep_total or keep_clients"
+            )
         from gramfold.engines.flower import require_flwr
 
         require_flwr()
@@ -56,11 +64,12 @@ def run(
     *,
     engine: str = "inprocess",
     device: str = "cpu",
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
     keep_heads: bool = True,
     checkpoint: str | PathLike[str] | None = None,
     evaluate_every: int = 0,
     keep_total: bool | None = None,
+    keep_clients: bool = False,
     secure: SecureSum | None = None,
     dp: DP | None = None,
 ) -> Result:
@@ -69,10 +78,13 @@ def run(
     `method` is one with its parameters, such as gf.PACE(), or a name as in `gramfold methods`, for that method with its defaults.
     `engine` is "inprocess", or "flower": a site per client, on a real network on this machine, to try a deployment. `device` is
     "cpu" (NumPy) or a torch device such as "cuda". `keep_heads=False` drops each head once it is evaluated.
+    `progress` shows how far a run is that takes more than a moment, on standard error (a bar, a notebook's line, or lines now and
+    then); False shows nothing, and a function is called with each `Event` instead.
     `checkpoint` is a folder: a run that was stopped, by Ctrl-C or otherwise, resumes from it when called again.
     `evaluate_every` adds the clients' mean test accuracy to the history every so many rounds, for the report only.
     `keep_total` says whether the result holds the sum of the clients' moments, from which samples can be added and forgotten
     (`Result.update`); if not said it does up to 64 MB, which is about 2,800 features.
+    `keep_clients` says whether it also holds what each client sent, so that one can leave without its samples (`Result.leave`).
     `secure`, a gf.SecureSum(), hides all uploads but their sum from the server; `dp`, a gf.DP(eps=...), adds noise to them.
     """
     if isinstance(method, str):
@@ -82,9 +94,9 @@ def run(
     if not isinstance(federation, Federation):
         raise GramfoldError(f"run needs a Federation, got {type(federation).__name__}; see Federation.split and from_clients")
     folder = None if checkpoint is None else Path(checkpoint)
-    options = RunOptions(Privacy(secure, dp), device, folder, evaluate_every, keep_total)
-    with open_engine(engine, federation, options) as run_method:
-        return run_method(method, progress=progress, keep_heads=keep_heads)
+    options = RunOptions(Privacy(secure, dp), device, folder, evaluate_every, keep_total, keep_clients)
+    with reported(progress, method.name) as report, open_engine(engine, federation, options) as run_method:
+        return run_method(method, progress=report, keep_heads=keep_heads)
 
 
 __all__ = [

@@ -2,13 +2,14 @@
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gramfold import evaluation
 from gramfold.engines.deliveries import Deliveries
 from gramfold.engines.options import RunOptions
-from gramfold.engines.transport import PHASES, Final, Finished, Fold, Round, Transport
+from gramfold.engines.transport import PHASES, TUNING, Final, Finished, Fold, Round, Transport
 from gramfold.errors import GramfoldError
 from gramfold.heads import Head
 from gramfold.methods import Method
@@ -80,7 +81,7 @@ class Driver:
         transport.prepare(state.round)
         names = method.participants(state.round, transport.clients(), transport.task.seed)
         last = method.is_last(state.round, state.broadcast)
-        keep = method.answer is not None and last
+        keep = last and (method.answer is not None or self._keeps_clients(method))
         request = Round(method, state.round, names, state.broadcast, keep, deliveries)
         fold = transport.fold(request)
         uplink = dict(state.uplink)
@@ -168,6 +169,18 @@ class Driver:
         sent, received = self.state.uplink.get(done.name, 0), self.state.deliveries.bytes.get(done.name, 0)
         return ClientResult(done.name, done.train, done.scored, done.shared, sent, received, done.chosen)
 
+    def _keeps_clients(self, method: Method) -> bool:
+        """Whether the last round's uploads are to stay with the result; raises where they add up to nothing one can take from."""
+        if self.options.keep_clients and method.revisable(self.state.broadcast) is None:
+            raise GramfoldError(f"keep_clients is for methods of one sum of moments, which {method.name} is not as it runs here")
+        return self.options.keep_clients
+
+    def _kept(self) -> dict[str, Summed]:
+        """What each client sent, where that was asked for."""
+        if not self.options.keep_clients:
+            return {}
+        return {name: in_memory(self.fold.upload_of(name)) for name in sorted(self.state.contributed)}
+
     def result(self, given: Method, keep_heads: bool = True) -> Result:
         """The result of a finished run; `given` is the method before tuning."""
         method, state, transport = self.method, self.state, self.transport
@@ -185,9 +198,14 @@ class Driver:
             clients=ByName({name: self._client_result(done[name]) for name in names}),
             heads=ByName({name: head for name in names if (head := done[name].head) is not None}),
             global_head=shared,
-            seconds={phase: transport.seconds.get(phase, 0.0) for phase in PHASES},
-            run=Run(method, transport.task, state.broadcast, total, counted),
+            seconds=_by_phase(transport.seconds),
+            run=Run(method, transport.task, state.broadcast, total, counted, self._kept()),
             chosen={**state.tuned, **told(state.broadcast, "chosen")},
             history=state.history,
             privacy=transport.statement,
         ).with_final_figures()
+
+
+def _by_phase(seconds: Mapping[str, float]) -> dict[str, float]:
+    tuning = {TUNING: seconds[TUNING]} if seconds.get(TUNING) else {}
+    return tuning | {phase: seconds.get(phase, 0.0) for phase in PHASES}

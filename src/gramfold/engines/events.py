@@ -1,12 +1,14 @@
 """Progress events: reported by engines, read by progress bars, logs and other processes."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from gramfold import wire
 from gramfold.errors import GramfoldError
+from gramfold.progress import Show, display
 
 
 @dataclass(frozen=True)
@@ -37,3 +39,20 @@ class Event:
 
 
 Progress = Callable[[Event], None]
+
+
+def to(show: Show) -> Progress:
+    """Events as a display takes them."""
+    return lambda event: show(event.phase, event.done, event.total)
+
+
+@contextmanager
+def reported(progress: Progress | bool, name: str) -> Iterator[Progress | None]:
+    """What a run calls: what was given, nothing (False), or a display of its own (True)."""
+    if not isinstance(progress, bool):
+        yield progress
+    elif progress:
+        with display() as shown, shown.piece(name) as show:
+            yield to(show)
+    else:
+        yield None

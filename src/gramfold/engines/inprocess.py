@@ -12,7 +12,7 @@ from gramfold.engines.driver import Driver
 from gramfold.engines.events import Event, Progress
 from gramfold.engines.options import RunOptions
 from gramfold.engines.secured import SecuredRound
-from gramfold.engines.transport import Contribution, Final, Finished, Out, Round, Transport
+from gramfold.engines.transport import TUNING, Contribution, Final, Finished, Out, Round, Transport
 from gramfold.engines.workers import Workers, cpu_count
 from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
@@ -45,6 +45,7 @@ def run_inprocess(
         found = saved.load()
     given = method
     tuned: dict[str, Any] = {}
+    spent = 0.0
     if found is not None:
         fields = set(method.parameters())
         method = replace(method, **{name: value for name, value in found.state.tuned.items() if name in fields})
@@ -52,16 +53,19 @@ def run_inprocess(
 
         def score(candidate: Method, trial: Federation) -> float:
             trying = RunOptions(device=options.device, keep_total=False)
-            outcome = run_inprocess(candidate, trial, trying, progress=progress, keep_heads=False)
+            outcome = run_inprocess(candidate, trial, trying, progress=_trial(progress), keep_heads=False)
             if outcome.classification:
                 return outcome.mean_accuracy or 0.0
             return -math.inf if outcome.mean_rmse is None else -outcome.mean_rmse
 
+        begun = time.perf_counter()
         method, chosen = method.tune(federation, score)
         tuned = dict(chosen)
+        spent = time.perf_counter() - begun if tuned else 0.0
     with threads.engine():
         method = options.prepared(method, federation.task)
         transport = InProcess(method, federation, options, progress)
+        transport.seconds[TUNING] = spent
         if found is not None:
             transport.memories = found.memories
             transport.seconds |= found.seconds
@@ -69,6 +73,11 @@ def run_inprocess(
         driver.state.tuned = tuned or driver.state.tuned
         _run_rounds(driver, saved, until)
         return driver.result(given, keep_heads)
+
+
+def _trial(progress: Progress | None) -> Progress | None:
+    """What a trial run calls: its phases go by that name."""
+    return None if progress is None else lambda event: progress(replace(event, phase=f"trial runs, {event.phase}"))
 
 
 def _run_rounds(driver: Driver, saved: Checkpoint | None, until: Enough | None = None) -> None:
@@ -257,4 +266,5 @@ def on_device(samples: Samples, device: str) -> Samples:
     """The samples on the given device."""
     if device == "cpu":
         return samples
-    return Samples(arrays.to_device(samples.inputs, device), arrays.to_device(samples.targets, device), samples.weights)
+    return Samples(arrays.to_device(samples.inputs, device), arrays.to_device(samples.targets, device), samples.weights,
+                   samples.blocks)  # fmt: skip

@@ -11,18 +11,19 @@ from gramfold.privacy import Privacy
 
 @dataclass(frozen=True)
 class RunOptions:
-    """`device`, `checkpoint`, `evaluate_every`, `keep_total`: as in `gramfold.run`."""
+    """`device`, `checkpoint`, `evaluate_every`, `keep_total`, `keep_clients`: as in `gramfold.run`."""
 
     privacy: Privacy = field(default_factory=Privacy)
     device: str = "cpu"
     checkpoint: Path | None = None
     evaluate_every: int = 0
     keep_total: bool | None = None
+    keep_clients: bool = False
 
     @property
     def holds_total(self) -> bool | None:
         """Whether the result holds the sum; None: where it is small. A noisy one is nobody's to change."""
-        return self.keep_total if self.privacy.dp is None else False
+        return (self.keep_clients or self.keep_total) if self.privacy.dp is None else False
 
     def prepared(self, method: Method, task: Task) -> Method:
         """The method as it runs: it works on the task, what follows from that is decided, and it gets what it needs."""
@@ -30,12 +31,16 @@ class RunOptions:
         noisy, masked = self.privacy.dp is not None, self.privacy.secure is not None
         method = method.settled(task, once=self.keep_total is True or noisy, bounded=noisy, masked=masked)
         self.check(method, task)
+        if self.keep_clients and (not method.rounds or isinstance(method, Tunable)):
+            raise GramfoldError(f"keep_clients is for methods of one sum of moments, which {method.name} is not")
         return method
 
     def check(self, method: Method, task: Task) -> None:
         """Raise, in words, where privacy leaves a method less than it needs."""
         if not self.privacy:
             return
+        if self.keep_clients:
+            raise GramfoldError("keep_clients keeps what each client sent, which nobody is to see; leave out secure and dp")
         if self.device != "cpu":
             raise GramfoldError("secure sums and noise are computed on the CPU; omit device")
         if method.answer is not None:

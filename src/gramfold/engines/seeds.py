@@ -1,13 +1,16 @@
 """Methods run over the same seeds, to be compared."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
 from gramfold.engines import Progress, RunOptions, open_engine
+from gramfold.engines.events import to
 from gramfold.errors import GramfoldError
 from gramfold.federation import Federation
 from gramfold.methods import Method, make_method
+from gramfold.progress import display
 from gramfold.results.comparison import Comparison, Entry
 
 Methods = Sequence[Method | str] | Mapping[str, Method | str]
@@ -22,7 +25,7 @@ def compare(
     baseline: str | None = None,
     engine: str = "inprocess",
     device: str = "cpu",
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
     **split: Any,
 ) -> Comparison:
     """Run methods over the same seeds and compare them.
@@ -32,19 +35,37 @@ def compare(
     from one data set, and is cut anew; or a list of federations, one for each seed. `seeds` says which, or how many
     (from 0, or from the federation's own, on); 3 if not said. A federation whose clients were given has no cut to draw again: it
     is one run, without intervals over seeds.
-    `baseline` is the label that differences are to, the first if not said. Heads are not kept.
+    `baseline` is the label that differences are to, the first if not said. `progress`: as in `gramfold.run`. Heads are not kept.
     """
     labelled = _labelled(methods)
     which, federations = _federations(data, seeds, split)
     comparison = Comparison(which, {label: [] for label in labelled}, baseline or next(iter(labelled)))
     results: dict[str, list[Entry]] = {label: [] for label in labelled}
-    for federation in federations:
-        made = federation()
-        with open_engine(engine, made, RunOptions(device=device, keep_total=False)) as run_method:
-            for label, method in labelled.items():
-                entry = run_method(method, progress=progress, keep_heads=False).to_dict()
-                results[label].append({**entry, "name": label})
+    with _shown(progress, len(federations) * len(labelled)) as piece:
+        for seed, federation in zip(which, federations, strict=True):
+            made = federation()
+            with open_engine(engine, made, RunOptions(device=device, keep_total=False)) as run_method:
+                for label, method in labelled.items():
+                    with piece(f"{label}, seed {seed}") as report:
+                        entry = run_method(method, progress=report, keep_heads=False).to_dict()
+                    results[label].append({**entry, "name": label})
     return Comparison(comparison.seeds, results, comparison.baseline)
+
+
+@contextmanager
+def _shown(progress: Progress | bool, pieces: int) -> Iterator[Callable[[str], AbstractContextManager[Progress | None]]]:
+    """What gives each of so many runs what it calls: see `gramfold.run`."""
+    if progress is not True:
+        yield lambda name: nullcontext(None if progress is False else progress)
+        return
+    with display(pieces) as shown:
+
+        @contextmanager
+        def piece(name: str) -> Iterator[Progress | None]:
+            with shown.piece(name) as show:
+                yield to(show)
+
+        yield piece
 
 
 def _labelled(methods: Methods) -> dict[str, Method]:

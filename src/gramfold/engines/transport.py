@@ -18,6 +18,8 @@ from gramfold.numerics import stopwatch
 from gramfold.wire.record import Record
 
 PHASES = ("features", "local", "aggregate", "personalize", "evaluate")
+TUNING = "tuning"
+"""The phase of trial runs that choose parameters, where there are any."""
 Out = TypeVar("Out")
 Memories = dict[str, dict[str, Any]]
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.errors import GramfoldError
+from gramfold.numerics.arrays import is_torch, to_numpy
 
 
 class Digests:
@@ -57,6 +58,8 @@ def content(sample: Any) -> bytes:
             return b"text " + sample.encode()
         case bytes() | bytearray() | memoryview():
             return b"bytes " + bytes(sample)
+        case _ if is_torch(sample):
+            return b"tensor " + content(to_numpy(sample))
         case np.ndarray():
             return f"array {sample.dtype.str} {sample.shape} ".encode() + np.ascontiguousarray(sample).tobytes()
         case dict():

@@ -1,7 +1,8 @@
 """Data of any kind as numbers: features as they are, raw samples through a backbone, tables through their encoder."""
 
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ import numpy as np
 from numpy.lib import format as npy
 
 from gramfold.backbones import Backbone, open_backbone, reopen
-from gramfold.backbones.function import of_function
 from gramfold.errors import GramfoldError
 from gramfold.extraction.pipeline import FAIL, Progress, extract
 from gramfold.federation import Dataset
@@ -18,8 +18,9 @@ from gramfold.federation.raw import dataset_of, table_dataset
 from gramfold.heads import Head
 from gramfold.numerics import inputs as check
 from gramfold.origin import TABLE, Origin
+from gramfold.progress import display
 from gramfold.sources import RELEASE_WORDS, Columns, Source, TableEncoder, encoded, raw_table, source_of
-from gramfold.sources.base import COLUMNS
+from gramfold.sources.base import COLUMNS, NUMBERS
 from gramfold.wire.npz import read_arrays
 
 ROWS = 4096
@@ -28,30 +29,36 @@ ROWS = 4096
 
 def load_data(
     data: Any,
-    backbone: Backbone | Callable[[list[Any]], Any] | str | None = None,
+    backbone: Any = None,
     *,
     label_column: str | None = None,
     client_column: str | None = None,
     path_column: str | None = None,
     text_column: str | None = None,
     split_column: str | None = None,
+    block_column: str | None = None,
     columns: Sequence[str] | Columns | None = None,
     regression: bool = False,
     cache: Path | None = None,
     unreadable: str = FAIL,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
     encoder: TableEncoder | None = None,
     release_words: int = RELEASE_WORDS,
     whole: bool = True,
 ) -> Dataset:
     """Labelled samples as numbers, for `Federation.from_dataset`: from a path (a folder of images, a CSV or Parquet table, an
-    .npz file of images), a frame (pandas, polars, pyarrow), a data set of Hugging Face, or a mapping of columns. Several tables
-    (a folder of them, a pattern such as "north*.csv", a list of paths, paths and frames by name) are a client each.
+    .npz file of images), a frame (pandas, polars, pyarrow), a data set of Hugging Face or of torch (pairs of a sample and its
+    label), splits of such by name (train, test), (X, y), or a mapping of columns. Several (a folder of tables, a pattern such as
+    "north*.csv", a list of paths; paths, frames and data sets by name) are a client each.
 
-    `backbone` makes features of images and texts: one that is open, its name, or a function of a list of samples. A table of
+    `backbone` makes features of images and texts: a network of torch, a function of a list of samples, or a name. A table of
     numbers and categories needs none: the statistics of its columns are folded over its clients, unless an `encoder` is given. A
     word has a place in the encoder only where `release_words` training rows of one client have it; see `TableStatistics`. With a
     `cache`, a folder, features are computed once. Images that are `unreadable` fail, or are skipped with a warning.
+
+    `block_column` says what each row is part of, such as a recording: see `Federation.from_clients`.
+
+    `progress`: as in `gramfold.run`, but that a function is called with the samples done, those of them computed, and all.
 
     `label_column` names the labels, or makes two classes of a column: "num > 0" is 1 where it holds and 0 elsewhere, and
     "outcome = ill" likewise. With `regression` labels are values. `columns` lists those of numbers and categories to use.
@@ -60,20 +67,39 @@ def load_data(
     >>> load_data(rows, label_column="num > 0").inputs.shape
     (12, 4)
     """
-    backbone = open_backbone(backbone) if isinstance(backbone, str) else backbone
-    backbone = backbone if backbone is None or isinstance(backbone, Backbone) else of_function(backbone)
+    if isinstance(data, Dataset):
+        return data
+    backbone = None if backbone is None else open_backbone(backbone)
     named = {"label_column": label_column, "client_column": client_column, "path_column": path_column}
-    which = Columns.of(columns, **named, text_column=text_column, split_column=split_column, regression=regression)
+    which = Columns.of(
+        columns, **named, text_column=text_column, split_column=split_column, block_column=block_column, regression=regression
+    )
     source = source_of(data, which, None if backbone is None else backbone.kind)
     if backbone is not None:
-        found = extract(source, backbone, cache, unreadable=unreadable, progress=progress)
+        with _shown(progress, source, backbone) as report:
+            found = extract(source, backbone, cache, unreadable=unreadable, progress=report)
         return dataset_of(source, found.rows, found.origin, found.kept, whole)
-    if source.kind != COLUMNS:
+    if source.kind not in (COLUMNS, NUMBERS):
         raise GramfoldError(f"{source.name} holds {source.kind}; name a backbone for them, such as {_SUCH_AS[source.kind]}")
     return table_dataset(source, release_words, encoder, whole)
 
 
-_SUCH_AS = {"images": "--backbone dinov2s", "texts": "--backbone minilm"}
+@contextmanager
+def _shown(progress: Progress | bool, source: Source, backbone: Backbone) -> Iterator[Progress | None]:
+    """What an extraction calls: what was given, nothing (False), or a display of its own (True)."""
+    if not isinstance(progress, bool):
+        yield progress
+    elif progress:
+        with display() as shown, shown.piece(source.name) as show:
+            yield lambda done, computed, total: show(f"features of {backbone.name}", done, total)
+    else:
+        yield None
+
+
+_SUCH_AS = {
+    "images": "--backbone dinov2s (in Python backbone=, which takes a network of torch, too)",
+    "texts": "--backbone minilm (in Python backbone=, which takes a function, too)",
+}
 
 
 def features_for(
@@ -131,7 +157,7 @@ def save_features(path: Path, dataset: Dataset) -> None:
         content["classes"] = np.array(dataset.labels)
     elif dataset.labels is not None:
         content["labels"] = np.asarray(dataset.labels)[dataset.targets]
-    given = {"train": dataset.train, "client": dataset.client}
+    given = {"train": dataset.train, "client": dataset.client, "block": dataset.blocks}
     content |= {name: values for name, values in given.items() if values is not None}
     if dataset.origin is not None:
         content["origin"] = np.array(dataset.origin.to_json())

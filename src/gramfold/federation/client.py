@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from gramfold.errors import GramfoldError
+from gramfold.federation.blocks import block_codes
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, is_sparse, to_numpy
 from gramfold.origin import Origin
@@ -21,26 +22,28 @@ class _Pair(NamedTuple):
 class Samples(_Pair):
     """Inputs (n x d features, perhaps sparse, or images) and targets: class codes, or continuous values (n x outputs).
 
-    A pair, `inputs, targets = samples`, that may carry weights, one number per sample; None: every sample counts once.
+    A pair, `inputs, targets = samples`, that may carry weights, one number per sample (None: every sample counts once), and the
+    block of each sample, a number: those of one block give each other away (`federation.blocks`).
     """
 
     weights: np.ndarray | None
+    blocks: np.ndarray | None
 
-    def __new__(cls, inputs: Array, targets: Array, weights: np.ndarray | None = None) -> Self:
+    def __new__(cls, inputs: Array, targets: Array, weights: np.ndarray | None = None, blocks: np.ndarray | None = None) -> Self:
         made = super().__new__(cls, inputs, targets)
-        made.weights = weights
+        made.weights, made.blocks = weights, blocks
         return made
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        return self.parts()
+        return self.inputs, self.targets, self.weights, self.blocks
 
     @property
     def n(self) -> int:
         return int(self.inputs.shape[0])
 
     def parts(self) -> tuple[Array, ...]:
-        """All arrays: inputs, targets, and weights where there are any."""
-        return tuple(self) if self.weights is None else (*self, self.weights)
+        """All arrays: inputs, targets, and weights and blocks where there are any."""
+        return (*self, *(part for part in (self.weights, self.blocks) if part is not None))
 
     def buffers(self) -> Iterator[np.ndarray]:
         """The numbers of all of them as NumPy arrays, for a hash; sparse inputs are not made dense."""
@@ -58,7 +61,8 @@ class Samples(_Pair):
 
     def take(self, rows: np.ndarray) -> Self:
         """Some of the samples."""
-        return type(self)(*(part[rows] for part in self.parts()))
+        weights, blocks = (None if part is None else part[rows] for part in (self.weights, self.blocks))
+        return type(self)(self.inputs[rows], self.targets[rows], weights, blocks)
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ class Task:
             raise GramfoldError(f"{sample}, which is not among the {self.outputs} classes: {_in_short(self.labels)}")
         return np.array([known[label] for label in found], dtype=np.int64)
 
-    def admit(self, name: str, X: Array, y: Array) -> Samples:
+    def admit(self, name: str, X: Array, y: Array, blocks: Any = None) -> Samples:
         """A client's samples as methods see them, checked: finite, of this task's shape, every label known."""
         whose = f"client {name!r}"
         X = inputs.samples(X, whose)
@@ -115,7 +119,7 @@ class Task:
             raise GramfoldError(f"{whose} has {int(np.prod(shape))} numbers per sample, the others {self.inputs}")
         if shape != (self.shape or (self.inputs,)):
             raise GramfoldError(f"{whose} has samples of shape {shape}, the others {self.shape or (self.inputs,)}; reshape them")
-        return Samples(X, self.encode(name, y))
+        return Samples(X, self.encode(name, y), blocks=None if blocks is None else block_codes(blocks, n, whose))
 
 
 def _in_short(labels: tuple[int | str, ...]) -> str:

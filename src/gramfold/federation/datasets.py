@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from gramfold.errors import GramfoldError
+from gramfold.federation.blocks import block_codes
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
 from gramfold.origin import Origin, known_rows
 from gramfold.wire.npz import read_arrays
 
-KEYS = ("features", "images", "series", "labels", "train", "client", "classes", "origin")
+KEYS = ("features", "images", "series", "labels", "train", "client", "classes", "origin", "block")
 """What is read of an .npz file; it may hold more."""
 
 
@@ -32,6 +33,8 @@ class Dataset:
     """False for one site's share, which may hold a single class."""
     origin: Origin | None = None
     """What made the inputs of raw samples, where that is known."""
+    blocks: np.ndarray | None = None
+    """What each sample is part of, such as a recording, as a number: see `federation.blocks`."""
     recode: Callable[[Sequence[np.ndarray]], tuple[Array, Origin]] | None = field(default=None, compare=False)
     """The inputs as an encoder makes them that has seen these training rows of each owner alone; None where none is needed."""
 
@@ -52,7 +55,7 @@ class Dataset:
         object.__setattr__(self, "inputs", known_rows(check.samples(self.inputs, self.name), self.origin))
         n = self.inputs.shape[0]
         targets = self.targets[..., 0] if self.labels is None else self.targets
-        for what, array in (("labels", targets), ("train", self.train), ("client", self.client)):
+        for what, array in (("labels", targets), ("train", self.train), ("client", self.client), ("blocks", self.blocks)):
             if array is not None and array.shape != (n,):
                 raise GramfoldError(f"{self.name}: `{what}` has shape {array.shape}, but there are {n} samples")
         if self.whole and not n:
@@ -68,6 +71,11 @@ class Dataset:
             return self.inputs, y
         rows, held_out = np.flatnonzero(self.train), np.flatnonzero(~self.train)
         return self.inputs[rows], y[rows], self.inputs[held_out], y[held_out]
+
+    @property
+    def training_blocks(self) -> np.ndarray | None:
+        """The blocks of the training samples, or of all where it does not say which these are."""
+        return self.blocks if self.blocks is None or self.train is None else self.blocks[self.train]
 
     @property
     def codes(self) -> np.ndarray:
@@ -96,7 +104,8 @@ def digits_as_images() -> Dataset:
 def load_npz(path: str | Path, whole: bool = True, regression: bool = False) -> Dataset:
     """An .npz file: `features` (n x d), `images` (n x H x W x 3, or n x H x W for grey ones; bytes, or floats in [0, 1]) or
     `series` (n x steps, or n x steps x channels; NaN where nothing was measured), `labels` (n), and optionally `train` (n, bool),
-    `client` (n, names) and `classes` (C names, labels then being 0..C-1).
+    `client` (n, names), `block` (n, what each sample is part of, such as a recording) and `classes` (C names, labels then being
+    0..C-1).
 
     With regression=True, `labels` are continuous values (n, or n x outputs). With whole=False it is one site's share of the data,
     which may hold a single class and no test samples. A file of `gramfold extract` also says which backbone its features come
@@ -138,7 +147,8 @@ def load_npz(path: str | Path, whole: bool = True, regression: bool = False) -> 
     client = content.get("client")
     owners = None if client is None else check.names(client, len(inputs), "client", name)
     origin = Origin.from_json(str(content["origin"]), name) if "origin" in content else None
-    return Dataset(name, inputs, targets, labels, train, owners, whole, origin)
+    blocks = block_codes(content["block"], len(inputs), name) if "block" in content else None
+    return Dataset(name, inputs, targets, labels, train, owners, whole, origin, blocks)
 
 
 def _classes(content: dict[str, np.ndarray], n: int, name: str) -> tuple[np.ndarray, tuple[int | str, ...]]:

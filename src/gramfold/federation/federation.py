@@ -10,19 +10,17 @@ import numpy as np
 
 from gramfold.checking import Report
 from gramfold.errors import GramfoldError
+from gramfold.federation.blocks import block_codes, held_out_size, stratified
 from gramfold.federation.checks import check_arrays, check_rows
 from gramfold.federation.client import Client, Samples, Task
 from gramfold.federation.datasets import Dataset
+from gramfold.federation.given import WITH_TEST, blocks_by_client, given_client, labels_of, load_source, samples_of
 from gramfold.federation.partition import DROP, Partition, follow
 from gramfold.federation.raw import arrays_of, shared_origin, table_dataset, tables_of
 from gramfold.numerics import inputs as check
 from gramfold.numerics import seeds
 from gramfold.numerics.arrays import Array, is_torch, to_numpy
 from gramfold.sources import RELEASE_WORDS, Columns
-
-ClientArrays = tuple[Array, Array] | tuple[Array, Array, Array, Array]
-WITH_TEST = "(X, y, X_test, y_test)"
-ClientSource = ClientArrays | Callable[[], ClientArrays]
 
 
 @dataclass(frozen=True)
@@ -100,6 +98,7 @@ class Federation:
         *,
         train: np.ndarray | None = None,
         ids: np.ndarray | None = None,
+        blocks: np.ndarray | None = None,
         min_size: int = 2,
         small: str = "error",
         regression: bool = False,
@@ -109,6 +108,7 @@ class Federation:
 
         `train` marks training rows: then both splits are cut with the same class proportions; without it, each client's data
         is split and `test` is the part held out. `ids` gives each row's client: those are the clients, and nothing is drawn.
+        `blocks` gives what each row is part of, such as a recording: rows of one are held out, and left out, together.
         `partition` None: "natural" where each row's client is known, else "dirichlet:0.1" (for regression "iid"). A partition
         with a client of fewer than `min_size` samples is redrawn, and after many redraws an error; small="drop" drops such
         clients. X is features (n x d; SciPy's sparse ones stay sparse) or images (n x H x W x channels, or n x H x W).
@@ -123,7 +123,9 @@ class Federation:
         else:
             targets, labels = check.encode(check.labels(y, n, name))
         owners = None if ids is None else check.names(ids, n, "client", name)
-        dataset = Dataset(name, X, targets, labels, None if train is None else np.asarray(train), owners, origin=origin)
+        together = None if blocks is None else block_codes(blocks, n, name)
+        marked = None if train is None else np.asarray(train)
+        dataset = Dataset(name, X, targets, labels, marked, owners, origin=origin, blocks=together)
         return cls.from_dataset(dataset, clients, partition, test, seed, min_size=min_size, small=small)
 
     @classmethod
@@ -173,8 +175,13 @@ class Federation:
             raise GramfoldError(f"client {who!r} has {sizes.min()} training samples, fewer than {min_size}; {DROP}")
         if not len(kept):
             raise GramfoldError(f"no client has {min_size} samples; ask for fewer clients")
-        held_out = 0 if train is not None else held_out_size(sizes[kept], test)
         pool = _Pool(dataset, owners, names, test, seed)
+        if train is not None:
+            held_out = np.zeros(len(kept), dtype=np.int64)
+        elif dataset.blocks is not None:
+            held_out = np.array([len(pool.rows(int(k))[1]) for k in kept])
+        else:
+            held_out = held_out_size(sizes[kept], test)
         checked = None
         if dataset.recode is not None:
             splits = pool.splits(kept, natural=how.kind == "natural")
@@ -203,7 +210,9 @@ class Federation:
         label_column: str | None = None,
         client_column: str | None = None,
         split_column: str | None = None,
+        block_column: str | None = None,
         columns: Sequence[str] | None = None,
+        blocks: Mapping[str, Any] | None = None,
         release_words: int = RELEASE_WORDS,
     ) -> "Federation":
         """Clients given by name, each as a table (the path of a CSV or Parquet file, a frame of pandas, polars or pyarrow, a
@@ -214,7 +223,9 @@ class Federation:
         Tables are encoded together, by sums of what each client says of its own training rows: see `gf.load_data`, which takes
         the same `label_column`, `client_column`, `split_column`, `columns` and `release_words`. Columns go by name; what a client
         lacks is missing there. Where nothing says which samples are for testing, `test` is the part held out. `labels` lists the
-        classes of arrays; without it every client is loaded once to learn them.
+        classes of arrays; without it every client is loaded once to learn them. `blocks` says of a client's samples (its training
+        samples, where it has test samples) which belong together, such as the recording that each is a window of: they are held
+        out together, and left out together. In tables that is a column, `block_column`.
 
         >>> north = {"age": [63, 41, None, 58] * 5, "sex": ["f", "m", "m", "f"] * 5, "num": [2, 0, 0, 1] * 5}
         >>> south = {"age": [70, 35, 44, 61] * 5, "num": [1, 0, 0, 3] * 5}
@@ -224,11 +235,18 @@ class Federation:
         _check_fraction(test)
         if isinstance(clients, Mapping | Sequence) and not len(clients):
             raise GramfoldError("a federation needs at least one client")
-        named = {"label_column": label_column, "client_column": client_column, "split_column": split_column}
+        named = {
+            "label_column": label_column,
+            "client_column": client_column,
+            "split_column": split_column,
+            "block_column": block_column,
+        }
         tables = tables_of(clients, Columns.of(columns, regression=regression, **named))
         if tables is not None:
             if labels is not None:
                 raise GramfoldError("labels= is for clients given as arrays; tables say their classes in label_column=")
+            if blocks is not None:
+                raise GramfoldError("blocks= is for clients given as arrays; tables have a column of them, block_column=")
             return cls.from_dataset(table_dataset(tables, release_words), partition="natural", test=test, seed=seed, min_size=1)
         given = next((name for name, column in {**named, "columns": columns}.items() if column is not None), None)
         if given is not None:
@@ -240,20 +258,21 @@ class Federation:
         if twice:
             raise GramfoldError(f"two clients are called {twice[0]!r}")
         arrays = {str(name): arrays_of(str(name), source, regression) for name, source in pairs}
-        origin = shared_origin({name: made_by for name, (_, made_by) in arrays.items()})
-        sources = {name: part if callable(part) else load_source(name, part) for name, (part, _) in arrays.items()}
+        origin = shared_origin({name: made_by for name, (_, made_by, _) in arrays.items()})
+        sources = {name: part if callable(part) else load_source(name, part) for name, (part, _, _) in arrays.items()}
+        together = {name: part for name, (_, _, part) in arrays.items() if part is not None} | blocks_by_client(blocks, sources)
         X, y = load_source(names[0], sources[names[0]])[:2]
         inputs = int(np.prod(X.shape[1:]))
         if regression:
             known, outputs = None, int(np.prod(np.shape(y)[1:], dtype=np.int64))
         else:
-            known = tuple(labels) if labels is not None else _labels_of(sources)
+            known = tuple(labels) if labels is not None else labels_of(sources)
             outputs = len(known)
             if outputs < 2:
                 raise GramfoldError("only one class in the labels; classification needs at least two")
         shape = tuple(X.shape[1:]) if X.ndim > 2 else ()
-        task = Task(inputs, known, outputs, seed, _samples_of(sources, test), shape, origin)
-        made = [given_client(name, source, task, test) for name, source in sources.items()]
+        task = Task(inputs, known, outputs, seed, samples_of(sources, test, bool(together)), shape, origin)
+        made = [given_client(name, source, task, test, together.get(name)) for name, source in sources.items()]
         description = {
             "data": {"name": "clients", "inputs": inputs, "outputs": outputs},
             "partition": {"kind": "given", "clients": len(made), "dropped": 0},
@@ -272,7 +291,8 @@ def _validating(client: Client, task: Task, part: float) -> Client:
     def samples(which: int) -> Samples:
         train = client.train()
         codes = train.targets if task.labels is not None else np.zeros(train.n, dtype=np.int64)
-        return train.take(stratified(codes, part, seeds.generator(task.seed, f"validation/{client.name}"))[which])
+        rng = seeds.generator(task.seed, f"validation/{client.name}")
+        return train.take(stratified(codes, part, rng, train.blocks)[which])
 
     return Client(client.name, partial(samples, 0), partial(samples, 1))
 
@@ -294,7 +314,8 @@ class _Pool:
         if self.dataset.train is not None:
             training = self.dataset.train[mine]
             return mine[training], mine[~training]
-        kept, held_out = stratified(self.dataset.codes[mine], self.test, seeds.generator(self.seed, f"split/{self.names[k]}"))
+        rng = seeds.generator(self.seed, f"split/{self.names[k]}")
+        kept, held_out = stratified(self.dataset.codes[mine], self.test, rng, self._blocks(mine))
         return mine[kept], mine[held_out]
 
     def splits(self, kept: np.ndarray, natural: bool) -> list[tuple[str, np.ndarray, np.ndarray]]:
@@ -307,7 +328,10 @@ class _Pool:
 
     def samples(self, k: int, part: int) -> Samples:
         rows = self.rows(k)[part]
-        return Samples(self.dataset.inputs[rows], self.dataset.targets[rows])
+        return Samples(self.dataset.inputs[rows], self.dataset.targets[rows], blocks=self._blocks(rows))
+
+    def _blocks(self, rows: np.ndarray) -> np.ndarray | None:
+        return None if self.dataset.blocks is None else self.dataset.blocks[rows]
 
 
 class _PoolClients(Sequence[Client]):
@@ -328,79 +352,3 @@ class _PoolClients(Sequence[Client]):
             return _PoolClients(self._pool, self._kept[i])
         k = int(self._kept[i])
         return Client(str(self._pool.names[k]), partial(self._pool.samples, k, 0), partial(self._pool.samples, k, 1))
-
-
-def held_out_size(n: np.ndarray, test: float) -> np.ndarray:
-    """How many of n samples are held out: both parts non-empty where that is possible."""
-    return np.minimum(np.maximum(np.rint(test * n), 1), np.maximum(n - 1, 0)).astype(np.int64) if test > 0 else n * 0
-
-
-def stratified(codes: np.ndarray, test: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to train on and rows held out, spread evenly over the classes."""
-    n = len(codes)
-    size = int(held_out_size(np.array(n), test))
-    order = rng.permutation(n)
-    order = order[np.argsort(codes[order], kind="stable")]
-    # every (n/size)-th sample of the class-sorted list, from a random start
-    picked = np.floor((np.arange(size) + rng.uniform()) * (n / max(size, 1))).astype(np.int64)
-    held_out = np.zeros(n, dtype=bool)
-    held_out[picked] = True
-    return np.sort(order[~held_out]), np.sort(order[held_out])
-
-
-# --- separate data per client ---
-
-
-def load_source(name: str, source: ClientSource) -> ClientArrays:
-    """A client's arrays, converted but not yet looked through: see `Task.admit`."""
-    loaded = source() if callable(source) else source
-    if not isinstance(loaded, tuple | list) or len(loaded) not in (2, 4):
-        got = f"{len(loaded)} arrays" if isinstance(loaded, tuple | list) else type(loaded).__name__
-        raise GramfoldError(f"client {name!r} must be (X, y) or {WITH_TEST}, got {got}")
-    whose, parts = f"client {name!r}", list(loaded)
-    for i in range(0, len(parts), 2):
-        parts[i] = check.shaped(parts[i], whose)
-        parts[i + 1] = parts[i + 1] if is_torch(parts[i + 1]) else np.asarray(parts[i + 1])
-        n, targets = parts[i].shape[0], parts[i + 1].shape[0] if parts[i + 1].ndim else 1
-        if n != targets:
-            raise GramfoldError(f"{whose} has {n} samples but {targets} targets")
-    if not parts[0].shape[0]:
-        raise GramfoldError(f"{whose} has no samples; leave empty clients out")
-    return tuple(parts)
-
-
-def _samples_of(clients: Mapping[str, ClientSource], test: float) -> int | None:
-    """Training samples in all; None where some are only known once loaded."""
-    total = 0
-    for source in clients.values():
-        if callable(source):
-            return None
-        n = len(source[1])
-        total += n - (int(held_out_size(np.array(n), test)) if len(source) == 2 else 0)
-    return total
-
-
-def _labels_of(clients: Mapping[str, ClientSource]) -> tuple[int | str, ...]:
-    found: set[Any] = set()
-    for name, source in clients.items():
-        for y in load_source(str(name), source)[1::2]:
-            found.update(check.encode(check.labels(y, len(y), f"client {name!r}"))[1])
-    if len({type(label) for label in found}) > 1:
-        raise GramfoldError("clients mix class numbers and class names; use one or the other")
-    return tuple(sorted(found))
-
-
-def given_client(name: str, source: ClientSource, task: Task, test: float) -> Client:
-    """A client of a task from its own data: see `Federation.from_clients`."""
-
-    def samples(part: int) -> Samples:
-        loaded = load_source(name, source)
-        X, y = loaded[2 * part : 2 * part + 2] if len(loaded) == 4 else loaded
-        X, targets = task.admit(name, X, y)
-        if len(loaded) == 4:
-            return Samples(X, targets)
-        codes = targets if task.labels is not None else np.zeros(len(targets), dtype=np.int64)
-        rows = stratified(codes, test, seeds.generator(task.seed, f"split/{name}"))[part]
-        return Samples(X[rows], targets[rows])
-
-    return Client(name, partial(samples, 0), partial(samples, 1))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.errors import GramfoldError
+from gramfold.federation.blocks import block_codes
 from gramfold.federation.datasets import Dataset, load_npz
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
@@ -22,13 +23,17 @@ from gramfold.sources import (
     files_of,
     is_complete,
     is_frame,
+    is_pairs,
+    is_splits,
     is_table,
     joined,
     say_unused,
     stacked,
 )
 from gramfold.sources import source_of as one_source
-from gramfold.sources.base import COLUMNS
+from gramfold.sources.base import COLUMNS, NUMBERS
+
+LOADED = "gf.Federation.from_dataset(gf.load_data(..., backbone=...))"
 
 
 def dataset_of(source: Source, rows: Array, origin: Origin | None, kept: np.ndarray | None = None, whole: bool = True) -> Dataset:
@@ -40,12 +45,18 @@ def dataset_of(source: Source, rows: Array, origin: Origin | None, kept: np.ndar
     if train is not None and (train.all() or not train.any()):
         train = None
     client = None if source.client is None else source.client[chosen]
-    return Dataset(source.name, rows, targets, names, train, client, whole, origin)
+    blocks = None if source.block is None else block_codes(source.block[chosen], len(targets), source.name)
+    return Dataset(source.name, rows, targets, names, train, client, whole, origin, blocks)
 
 
 def table_dataset(source: Source, release_words: int, encoder: TableEncoder | None = None, whole: bool = True) -> Dataset:
-    """The rows of a table as numbers, by the encoder that its clients' training rows fold to unless one is given."""
+    """The rows of a table as numbers, by the encoder that its clients' training rows fold to unless one is given; numbers as they
+    are."""
     source.known_labels()
+    if source.kind == NUMBERS:
+        return dataset_of(source, source.items, None, whole=whole)
+    if source.kind != COLUMNS:
+        raise GramfoldError(f"{source.name} holds {source.kind}; make features of them: {LOADED}")
     if encoder is not None:
         return dataset_of(source, encoder(source.items), encoder.origin, whole=whole)
     table = CodedTable(source, release_words)
@@ -57,15 +68,17 @@ def table_dataset(source: Source, release_words: int, encoder: TableEncoder | No
 def tables_of(clients: Any, columns: Columns) -> Source | None:
     """The tables that clients were given as, behind each other: a folder, paths, frames, or data sets made of such; None for
     clients that are anything else."""
-    if isinstance(clients, str | Path) or is_frame(clients):
-        source = one_source(clients, columns)
-        if source.kind != COLUMNS:
-            raise GramfoldError(f"{source.name} holds {source.kind}; make a Dataset of them with gf.load_data and a backbone")
-        return source
+    if isinstance(clients, str | Path) or is_frame(clients) or is_splits(clients):
+        return one_source(clients, columns)
+    if not isinstance(clients, Mapping | Sequence):
+        raise GramfoldError(
+            f"a {type(clients).__name__} is one data set; give clients by name, {{'north': ..., 'south': ...}}, or cut it: "
+            "gf.Federation.from_dataset(gf.load_data(...))"
+        )
     if isinstance(clients, Sequence) and clients and all(isinstance(path, str | Path) for path in clients):
         clients = files_of(clients)
     pairs = clients.items() if isinstance(clients, Mapping) else enumerate(clients)
-    given = {str(name): _loaded(client, columns.regression) for name, client in pairs}
+    given = {str(name): loaded(client, columns.regression, f"client {str(name)!r}") for name, client in pairs}
     if not any(_is_table(client) for client in given.values()):
         return None
     tables = {name: client for name, client in given.items() if _is_table(client) or _frames_of(client)}
@@ -78,18 +91,19 @@ def tables_of(clients: Any, columns: Columns) -> Source | None:
     return joined(tables, lambda name, asked: _source(name, tables[name], asked), columns, "clients")
 
 
-def arrays_of(name: str, client: Any, regression: bool) -> tuple[Any, Origin | None]:
-    """A client that may be a data set or the path of one, as (X, y) or (X, y, X_test, y_test), and where its inputs come from."""
-    client = _loaded(client, regression)
+def arrays_of(name: str, client: Any, regression: bool) -> tuple[Any, Origin | None, np.ndarray | None]:
+    """A client that may be a data set or the path of one, as (X, y) or (X, y, X_test, y_test), where its inputs come from, and
+    what its (training) samples are part of, as far as it says so."""
+    client = loaded(client, regression, f"client {name!r}")
     if not isinstance(client, Dataset):
         inputs = client[0] if isinstance(client, Sequence) and len(client) else None
-        return client, inputs.origin if isinstance(inputs, KnownRows) else None
+        return client, inputs.origin if isinstance(inputs, KnownRows) else None, None
     if (client.labels is None) != regression:
         raise GramfoldError(
             f"client {name!r}: {client.name} has {'values' if client.labels is None else 'classes'} for labels; "
             f"{'say' if client.labels is None else 'leave out'} regression=True"
         )
-    return client.splits(), client.origin
+    return client.splits(), client.origin, client.training_blocks
 
 
 def shared_origin(origins: Mapping[str, Origin | None]) -> Origin | None:
@@ -102,10 +116,17 @@ def shared_origin(origins: Mapping[str, Origin | None]) -> Origin | None:
     return next(iter(known.values()), None)
 
 
-def _loaded(client: Any, regression: bool) -> Any:
+def loaded(client: Any, regression: bool, name: str) -> Any:
+    """A client as it was given, where it is no file of numbers and no data set of pairs: these become a Dataset."""
     if isinstance(client, str | Path) and Path(client).suffix.lower() == ".npz":
         return load_npz(client, whole=False, regression=regression)
-    return client
+    pairs = list(client.values()) if is_splits(client) else [client]
+    if not all(is_pairs(part) for part in pairs) or isinstance(client, Dataset) or callable(client):
+        return client
+    source = one_source(client, Columns(regression=regression))
+    if source.kind != NUMBERS:
+        raise GramfoldError(f"{name} holds {source.kind}; make features of them: {LOADED}")
+    return dataset_of(source, source.items, None, whole=False)
 
 
 def _is_table(client: Any) -> bool:

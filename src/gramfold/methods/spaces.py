@@ -1,7 +1,7 @@
 """What analytic methods fold moments in: a feature map and the classes, and the small sums around it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,10 @@ class Space(Record, Asked, kind="space"):
     @classmethod
     def of(cls, map: Map, task: Task) -> "Space":
         return cls(map, task.labels, task.outputs, one_unit(task))
+
+    def with_labels(self, labels: Labels | None) -> "Space":
+        """The same features, and these classes; values stay values."""
+        return self if labels is None else replace(self, labels=labels, outputs=len(labels))
 
     def units(self, map: Map | None = None) -> Units:
         """In which a ridge on the features, or on those of another map of the inputs, penalises them."""

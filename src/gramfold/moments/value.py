@@ -209,6 +209,18 @@ class Moments:
         products.append(r, q.T @ targets)
         return self._same_space(self.exact_n, self.squares, products, self.extra_weight), q
 
+    def with_labels(self, labels: Labels) -> "Moments":
+        """Those of the same samples where there are these further classes, which nobody has yet."""
+        if self.labels is None or labels[: self.outputs] != self.labels:
+            raise GramfoldError(f"further classes come behind those that are there: {_short(self.labels)}")
+        more = len(labels) - self.outputs
+        twin = Moments(self.dim, len(labels), labels=labels, fingerprint=self.fingerprint, like=self.products.like)
+        twin.exact_n, twin.extra_weight, twin.rounding = self.exact_n, self.extra_weight, self.rounding
+        twin.squares = arrays.concatenate([self.squares, arrays.zeros((more,), self.squares)])
+        cross = arrays.concatenate([self.cross, arrays.zeros((self.dim, more), self.cross)], axis=1)
+        twin.products = Products.of(arrays.copy(self.lower_gram), cross)
+        return twin
+
     def halves(self) -> tuple["Moments", "Moments"]:
         """Those of the first half of the targets, and of the second: for continuous ones that were folded side by side."""
         outputs = self.outputs // 2

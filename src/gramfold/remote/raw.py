@@ -12,7 +12,7 @@ from gramfold.backbones import Backbone, open_backbone
 from gramfold.errors import GramfoldError
 from gramfold.extraction import load_data
 from gramfold.federation import Dataset, Task
-from gramfold.federation.federation import stratified
+from gramfold.federation.blocks import block_codes, stratified
 from gramfold.numerics import inputs, seeds
 from gramfold.origin import TABLE, Origin
 from gramfold.remote.policy import Policy
@@ -47,7 +47,7 @@ class RawData:
 
     @cached_property
     def source(self) -> Source:
-        names = {what: self._given(f"{what}-column") for what in ("label", "client", "path", "text", "split")}
+        names = {what: self._given(f"{what}-column") for what in ("label", "client", "path", "text", "split", "block")}
         only = tuple(name.strip() for name in (self._given("columns") or "").split(",") if name.strip())
         columns = Columns(**names, only=only, regression=bool(self.config.get("regression")))  # type: ignore[arg-type]
         source = open_source(str(self.config["data"]), columns, None if self.backbone is None else self.backbone.kind)
@@ -95,7 +95,8 @@ def own_split(source: Source, site: str) -> Source:
         return source if train is not None else replace(source, train=np.ones(source.n, dtype=bool))
     codes = np.zeros(source.n, dtype=np.int64) if source.regression else inputs.encode(source.labels)[0]
     marked = np.zeros(source.n, dtype=bool)
-    marked[stratified(codes, HELD_OUT, seeds.generator(0, f"split/{site}"))[0]] = True
+    blocks = None if source.block is None else block_codes(source.block, source.n, source.name)
+    marked[stratified(codes, HELD_OUT, seeds.generator(0, f"split/{site}"), blocks)[0]] = True
     return replace(source, train=marked)
 
 

@@ -20,6 +20,11 @@ def save(path: Path, client: Client, task: Task) -> None:
     train, test = client.train(), client.test()
     if train.weights is not None:
         raise GramfoldError(f"client {client.name!r} has sample weights, which a site's file does not hold; run in one process")
+    if train.blocks is not None:
+        raise GramfoldError(
+            f"client {client.name!r} has blocks of samples, which a site's file does not hold; run in one process, or give the "
+            "site its table and `block-column`"
+        )
     arrays = [part for samples in (train, test) for part in (to_numpy(samples.inputs), _with_labels(samples, task))]
     named: dict[str, Any] = dict(zip(PARTS, arrays, strict=True))
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -30,8 +30,9 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.evaluation import Evaluation, Scored, score_head
-from gramfold.federation import Client, Samples, Task, load_npz
-from gramfold.federation.federation import ClientArrays, given_client, held_out_size, load_source
+from gramfold.federation import Client, Dataset, Samples, Task, load_npz
+from gramfold.federation.blocks import held_out_size
+from gramfold.federation.given import ClientArrays, given_client, load_source
 from gramfold.heads import Head
 from gramfold.imports import import_from
 from gramfold.methods import ClientData, Method, make_method
@@ -130,16 +131,26 @@ class Site:
             raise SiteError("this node's configuration must give either `data` (an .npz file) or `loader` (module:function)")
         if loader:
             return load_source(self.name, _from_loader(str(loader), self.config))
-        continuous = bool(self.config.get("regression"))
-        dataset = load_npz(str(data), whole=False, regression=continuous) if self.raw is None else self.raw.dataset(task)
+        dataset = self._dataset(task)
         if task is not None and task.origin is not None:
             task.origin.require(dataset.origin, "this site's data")
         return load_source(self.name, dataset.splits())
 
+    def _dataset(self, task: Task | None) -> Dataset:
+        if self.raw is not None:
+            return self.raw.dataset(task)
+        return load_npz(str(self.config["data"]), whole=False, regression=bool(self.config.get("regression")))
+
+    def _blocks(self, task: Task | None) -> np.ndarray | None:
+        """What its samples are part of; its training samples, where its data says which these are."""
+        if self.config.get("loader"):
+            return None
+        return self._dataset(task).training_blocks
+
     def client(self, task: Task) -> Client:
         """Its samples. Where they have no split of their own it is the site's: a server that chose it could move rows about."""
         seed = int.from_bytes(secret(self._state())[:4], "big")
-        return given_client(self.name, self.source(task), replace(task, seed=seed), HELD_OUT)
+        return given_client(self.name, self.source(task), replace(task, seed=seed), HELD_OUT, self._blocks(task))
 
     def _task(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Answer:
         """A description of its data."""

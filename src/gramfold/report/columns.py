@@ -59,7 +59,7 @@ def columns(methods: Sequence[Method]) -> list[Column]:
         Column("rounds", "uploads per client", lambda m: str(m["rounds"])),
         Column("up / client", "bytes sent per client, as serialised", lambda m: size(per_client(m, "uplink_bytes"))),
         Column("down / client", "bytes received per client, as serialised", lambda m: size(per_client(m, "downlink_bytes"))),
-        Column("time", "wall-clock, evaluation included", lambda m: duration(sum(m["seconds"].values()))),
+        Column("time", "wall-clock, evaluation and trial runs included", lambda m: duration(sum(m["seconds"].values()))),
     ]
     shown: dict[str, Column] = {}
     for column in [*figures, *costs]:

@@ -14,7 +14,7 @@ from gramfold.report.text import setting
 
 Method = Mapping[str, Any]
 MEANS = "What the columns mean"
-PHASES = ("features", "local", "aggregate", "personalize", "evaluate")
+PHASES = ("tuning", "features", "local", "aggregate", "personalize", "evaluate")
 
 
 def render_page(result: Mapping[str, Any]) -> str:

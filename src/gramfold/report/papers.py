@@ -99,7 +99,7 @@ def columns_of(comparison: Row) -> list[Column]:
           for column in _beside(MEASURES[key], level, baseline, place == 0 and main.key == "auc")),
         Column("up / client", "bytes a client sends, as serialised", lambda r: size(r["uplink_bytes"])),
         Column("down / client", "bytes a client receives, as serialised", lambda r: size(r["downlink_bytes"])),
-        Column("time", "wall-clock, evaluation included, mean over seeds", lambda r: duration(r["seconds"])),
+        Column("time", "wall-clock, evaluation and trial runs included, mean over seeds", lambda r: duration(r["seconds"])),
     ]  # fmt: skip
     return [column for column in found if any(column.cell(row) != MISSING for row in comparison["methods"])]
 

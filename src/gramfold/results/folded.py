@@ -1,7 +1,7 @@
 """What a run leaves at the server: enough for a head for anyone, and for the exact model once samples come or go."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,6 +34,8 @@ class Run:
     """The sum of the clients' moments, where it was kept."""
     samples: Mapping[str, int] = field(default_factory=dict)
     """How many training samples of each client are in the sum."""
+    uploads: Mapping[str, Summed] = field(default_factory=dict, repr=False)
+    """What of the sum is each client's, where that was kept."""
 
     def given(self, name: str, X: Array, y: Array) -> Samples:
         """A client's samples as methods see them, checked."""
@@ -55,30 +57,66 @@ class Run:
     def updated(self, add: Mapping[str, Samples], forget: Mapping[str, Samples]) -> "Run":
         """The run of the same clients with some samples more, and without some that are in it. Exact: it is sums."""
         total: Any = self._total()
-        counted, begin = dict(self.samples), self._revisable.again(self.task)
+        counted, begin, kept = dict(self.samples), self._revisable.again(self.task), dict(self.uploads)
         for name, train in forget.items():
             left = counted.pop(name, 0) - train.n
             if left < 0:
                 raise GramfoldError(f"cannot forget {train.n} samples of client {name!r}: {left + train.n} are in this model")
             if left:
                 self._require_by_sample(name)
-            total = total - self._upload(name, train, begin)
+            upload: Any = self._upload(name, train, begin)
+            total = total - upload
             counted |= {name: left} if left else {}
+            mine: Any = kept.pop(name, None)
+            kept |= {name: mine - upload} if left and mine is not None else {}
         for name, train in add.items():
             if name in counted:
                 self._require_by_sample(name)
-            total = total + self._upload(name, train, begin)
+            upload = self._upload(name, train, begin)
+            total = total + upload
+            if self.uploads:
+                kept[name] = kept[name] + upload if name in kept else upload
             counted[name] = counted.get(name, 0) + train.n
+        return self._changed(total, counted, kept, begin, fewer=bool(forget))
+
+    def without(self, names: Collection[str]) -> "Run":
+        """The run without these clients, whose uploads were kept. Exact: it is sums."""
+        total: Any = self._total()
+        for name in names:
+            if name not in self.uploads:
+                known = f"there are: {', '.join(list(self.uploads)[:8])}" if self.uploads else "run with keep_clients=True"
+                raise GramfoldError(f"this result does not hold what client {name!r} sent; {known}")
+            total = total - self.uploads[name]
+        counted = {name: n for name, n in self.samples.items() if name not in names}
+        kept = {name: upload for name, upload in self.uploads.items() if name not in names}
+        return self._changed(total, counted, kept, self._revisable.again(self.task), fewer=True)
+
+    def with_labels(self, labels: Sequence[int | str]) -> "Run":
+        """The run of a task with these further classes, which nobody has yet; `updated` then adds their samples."""
+        known, total = self.task.labels, self._total()
+        if known is None:
+            raise GramfoldError("labels= is for classes; this model predicts values")
+        more = [label for label in dict.fromkeys(labels) if label not in known]
+        if not more:
+            return self
+        if len({type(label) for label in (*known, *more)}) > 1:
+            raise GramfoldError(f"labels= mixes class numbers and class names; this model's are {known[0]!r}, ...")
+        wider = (*known, *more)
+        run = replace(self, task=replace(self.task, labels=wider, outputs=len(wider)), total=total.with_labels(wider))
+        return replace(run, uploads={name: part.with_labels(wider) for name, part in self.uploads.items()})
+
+    def _changed(self, total: Any, counted: Mapping[str, int], kept: Mapping[str, Summed], begin: Record, fewer: bool) -> "Run":
+        """The run of another sum."""
         if not total.n:
             raise GramfoldError("no sample would be left in the model")
-        if forget and self._revisable.learned:
+        if fewer and self._revisable.learned:
             warnings.warn(
                 "these samples are out of the model, but its features, or groups of clients, were learned with them; for what "
                 "never saw them run again without them, or use learn=False, groups=False and personal=False",
                 LearnedFeaturesWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
-        return replace(self, broadcast=self.method.aggregate(total, begin), total=total, samples=counted)
+        return replace(self, broadcast=self.method.aggregate(total, begin), total=total, samples=counted, uploads=kept)
 
     def _require_by_sample(self, name: str) -> None:
         if not self._revisable.by_sample:

@@ -107,7 +107,9 @@ class Result(Figures):
 
     # --- samples that come and go ---
 
-    def update(self, *, add: ByClient | None = None, forget: ByClient | None = None) -> "Result":
+    def update(
+        self, *, add: ByClient | None = None, forget: ByClient | None = None, labels: Sequence[int | str] = ()
+    ) -> "Result":
         """The model with some clients' training samples added, and without some that are in it; exactly that of a run on what
         is left, with the same features.
 
@@ -115,12 +117,20 @@ class Result(Figures):
         cannot be detected. The clients' heads and figures belong to the old model and are not carried over: see `personalize`
         (one client, from its own samples) and `refresh` (all of a federation). For methods of one round whose uploads are
         moments.
+
+        `labels` names classes that are new: what is added may be of them.
         """
         self._require_exact()
+        run = self.run.with_labels([_plain(label) for label in labels]) if len(labels) else self.run
         added, forgotten = (
-            {name: self.run.given(name, *given) for name, given in (clients or {}).items()} for clients in (add, forget)
+            {name: run.given(name, *given) for name, given in (clients or {}).items()} for clients in (add, forget)
         )
-        return self._of(self.run.updated(added, forgotten))
+        return self._of(run.updated(added, forgotten))
+
+    def leave(self, *names: str) -> "Result":
+        """The model without these clients, of which nothing is needed: for a run with `keep_clients=True`. See `update`."""
+        self._require_exact()
+        return self._of(self.run.without(names))
 
     def _require_exact(self) -> None:
         if "dp" in self.privacy:
@@ -317,3 +327,9 @@ class Result(Figures):
 def _of_second(label: int | str, bins: Calibration) -> dict[str, Any]:
     """What result.json says of the second class's probability."""
     return {"class": label, **{key: part.tolist() for key, part in vars(bins).items()}}
+
+
+def _plain(label: Any) -> int | str:
+    """A class's name without NumPy's type."""
+    found: int | str = label.item() if hasattr(label, "item") else label
+    return found

@@ -22,8 +22,8 @@ from gramfold.results.folded import Run
 from gramfold.wire import Packet
 from gramfold.wire.record import Record, plain
 
-FORMAT = 2
-"""Of run.safetensors. 1 had no sum of moments."""
+FORMAT = 3
+"""Of run.safetensors. 1 had no sum of moments, 2 none of each client's own."""
 RUN, SHARED, HEADS = "run.safetensors", "shared.safetensors", "heads"
 
 
@@ -45,29 +45,38 @@ class SavedRun(Record, kind="run"):
     total: Mapping[str, Any] | None = None
     samples: Mapping[str, int] = field(default_factory=dict)
     privacy: Mapping[str, Any] = field(default_factory=dict)
+    uploads: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: Run, **figures: Any) -> "SavedRun":
         """A run, with its `given` parameters, `clients`, `seconds`, `chosen` and `history`."""
-        packed = None if run.total is None else run.total.pack()
-        total = None if packed is None else {"arrays": dict(packed.arrays), "meta": dict(packed.meta)}
+        total = None if run.total is None else _packed(run.total)
+        kept = {name: _packed(upload) for name, upload in run.uploads.items()}
         return cls(
             method=spec_of(run.method), parameters=plain(dict(run.method.parameters())), task=plain(asdict(run.task)),
-            broadcast=run.broadcast, format=FORMAT, total=total, samples=dict(run.samples),
+            broadcast=run.broadcast, format=FORMAT, total=total, samples=dict(run.samples), uploads=kept,
             **{name: plain(value) for name, value in figures.items()},
         )  # fmt: skip
 
     def run(self, allow_code: bool = False) -> Run:
         try:
             check_from_file(self.method, allow_code)
-            total = None
-            if self.total is not None:
-                total = uploads.unpack(Packet(self.total["arrays"], self.total["meta"]), exact_counts=False)
+            total = None if self.total is None else _unpacked(self.total)
+            kept = {str(name): _unpacked(upload) for name, upload in self.uploads.items()}
             method = make_method(self.method, **self.parameters)
             samples = {str(name): int(n) for name, n in self.samples.items()}
-            return Run(method, task_from_dict(self.task), self.broadcast, total, samples)
+            return Run(method, task_from_dict(self.task), self.broadcast, total, samples, kept)
         except MALFORMED as error:
             raise GramfoldError(f"not a readable run: {error!r}") from None
+
+
+def _packed(upload: Any) -> dict[str, Any]:
+    packed = upload.pack()
+    return {"arrays": dict(packed.arrays), "meta": dict(packed.meta)}
+
+
+def _unpacked(fields: Mapping[str, Any]) -> Any:
+    return uploads.unpack(Packet(fields["arrays"], fields["meta"]), exact_counts=False)
 
 
 def write(

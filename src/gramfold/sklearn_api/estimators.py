@@ -140,7 +140,7 @@ class _Personalized(BaseEstimator):  # type: ignore[misc]
             )
             if weights is not None:
                 federation = _weighted(federation, {name: weights[rows] for name, rows in members.items()})
-            result = run(method, federation, device=self.device)
+            result = run(method, federation, device=self.device, progress=False)
         self.heads_ = dict(result.heads)
         self.global_head_ = result.global_head
         self.groups_ = np.array(list(members))
@@ -323,7 +323,8 @@ def _weighted(federation: Federation, weights: dict[str, np.ndarray]) -> Federat
 
 
 def _with_weights(train: Callable[[], Samples], weights: np.ndarray) -> Samples:
-    return Samples(*train(), weights)
+    samples = train()
+    return Samples(*samples, weights, samples.blocks)
 
 
 def _has_probabilities(estimator: "PersonalizedClassifier") -> bool:

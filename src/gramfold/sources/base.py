@@ -10,7 +10,7 @@ import numpy as np
 from gramfold.errors import GramfoldError
 from gramfold.numerics import inputs as check
 
-IMAGES, TEXTS, COLUMNS = "images", "texts", "columns"
+IMAGES, TEXTS, COLUMNS, NUMBERS = "images", "texts", "columns", "numbers"
 TRAINING, TESTING = ("train", "training"), ("test", "testing", "val", "valid", "validation")
 
 
@@ -27,6 +27,7 @@ class Columns:
     path: str | None = None
     text: str | None = None
     split: str | None = None
+    block: str | None = None
     only: tuple[str, ...] = ()
     regression: bool = False
     """Labels are continuous values, not classes."""
@@ -55,7 +56,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Source:
-    """`items` are paths or images, texts, or (`kind` "columns") the one table they all are rows of."""
+    """`items` are paths or images, texts, an array of "numbers", or (`kind` "columns") the one table they all are rows of."""
 
     name: str
     kind: str
@@ -68,6 +69,8 @@ class Source:
     wanted: tuple[str, ...] = ()
     """Columns that were asked for by name."""
 
+    block: np.ndarray | None = None
+    """What each sample is part of, such as a recording."""
     starts: Mapping[str, int] | None = None
     """Where several files lie one behind the other: each one's first sample, by its name."""
 
@@ -85,7 +88,9 @@ class Source:
 
     @property
     def n(self) -> int:
-        return len(next(iter(self.items.values()), ())) if isinstance(self.items, Mapping) else len(self.items)
+        if isinstance(self.items, Mapping):
+            return len(next(iter(self.items.values()), ()))
+        return int(self.items.shape[0]) if hasattr(self.items, "shape") else len(self.items)
 
     def known_labels(self) -> np.ndarray:
         """The labels; raises where there are none."""
@@ -99,7 +104,7 @@ class Source:
 
     def called(self, i: int) -> str:
         """A sample's name for messages."""
-        item = None if isinstance(self.items, Mapping) else self.items[i]
+        item = self.items[i] if isinstance(self.items, list) else None
         if hasattr(item, "__fspath__"):
             return str(item)
         whose, first = max(((name, start) for name, start in (self.starts or {self.name: 0}).items() if start <= i), key=_second)

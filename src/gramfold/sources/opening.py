@@ -1,6 +1,7 @@
 """Data by a path on the command line, or whatever object a program has."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.sources.base import COLUMNS, IMAGES, TEXTS, Columns, Source
+from gramfold.sources.beside import beside_source, is_beside
 from gramfold.sources.folder import image_folder
+from gramfold.sources.pairs import is_pairs, is_splits, pairs_source, used_splits
 from gramfold.sources.reading import TABLES, columns_of, is_frame, read_table
 from gramfold.sources.sites import files_of, is_pattern, is_table_file, joined, require_no_images, tables_in
 from gramfold.sources.table import table_source
@@ -61,20 +64,20 @@ def _in_short(names: Sequence[str]) -> str:
 
 
 def source_of(data: Any, columns: Columns | None = None, kind: str | None = None) -> Source:
-    """The samples of a path, a frame (pandas, polars, pyarrow), a data set of Hugging Face, a list of texts or images; or of
-    several files, or of paths and frames by the names of their clients."""
+    """The samples of a path, a frame (pandas, polars, pyarrow), a data set of Hugging Face or of torch, splits of such by name,
+    (X, y), a list of texts or images; or of several files, or of any of these by the names of their clients."""
     columns = columns or Columns()
     if isinstance(data, Source):
         return data
     if isinstance(data, str | Path):
         return open_source(str(data), columns, kind)
-    if isinstance(data, Mapping) and data and all(is_table(table) for table in data.values()):
-        tables = {str(name): table for name, table in data.items()}
-        return joined(tables, lambda client, asked: client_source(client, tables[client], asked, kind), columns, "clients")
-    if is_frame(data) or hasattr(data, "items"):
-        source = table_source(columns_of(data), columns, type(data).__name__, None, kind)
-        features = getattr(data, "features", None)
-        return source if features is None else _with_class_names(source, features, columns)
+    if is_splits(data):
+        return _splits(data, type(data).__name__, columns, kind)
+    if isinstance(data, Mapping) and data and all(_is_client(each) for each in data.values()):
+        clients = {str(name): each for name, each in data.items()}
+        return joined(clients, lambda client, asked: client_source(client, clients[client], asked, kind), columns, "clients")
+    if is_pairs(data) or is_beside(data) or is_frame(data) or hasattr(data, "items"):
+        return _whole(data, type(data).__name__, columns, kind)
     if not isinstance(data, Iterable):
         raise GramfoldError(f"cannot read samples of a {type(data).__name__}; give a path, a frame, or a mapping of columns")
     items = list(data)
@@ -91,14 +94,43 @@ def is_table(data: Any) -> bool:
     return isinstance(data, str | Path | Mapping) or is_frame(data)
 
 
+def _is_client(data: Any) -> bool:
+    return is_table(data) or is_pairs(data) or is_beside(data)
+
+
 def client_source(name: str, data: Any, columns: Columns, kind: str | None = None) -> Source:
-    """One client's table, called by the client's name."""
-    if isinstance(data, Mapping) or is_frame(data):
-        return table_source(columns_of(data, f"client {name!r}"), columns, f"client {name!r}", None, kind)
+    """One client's samples, called by the client's name."""
+    whose = f"client {name!r}"
+    if is_splits(data):
+        return _splits(data, whose, columns, kind)
+    if isinstance(data, Mapping) or is_frame(data) or is_pairs(data) or is_beside(data):
+        return _whole(data, whose, columns, kind)
     place = Path(data)
     if not is_table_file(place):
         raise GramfoldError(f"client {name!r}: {place} is no table; give one of {', '.join(TABLES)}, a frame, or a Dataset")
     return table_source(read_table(place), columns, f"client {name!r} ({place.name})", place.parent, kind)
+
+
+def _whole(data: Any, name: str, columns: Columns, kind: str | None) -> Source:
+    """A frame, a mapping of columns, a data set, or samples beside their labels."""
+    if is_beside(data):
+        return beside_source(data, name, kind, columns)
+    if is_pairs(data):
+        return pairs_source(data, name, kind, columns)
+    data = data.with_format(None) if hasattr(data, "with_format") else data
+    source = table_source(columns_of(data, name), columns, name, None, kind)
+    features = getattr(data, "features", None)
+    return source if features is None else _with_class_names(source, features, columns)
+
+
+def _splits(data: Mapping[str, Any], name: str, columns: Columns, kind: str | None) -> Source:
+    """Data sets that are parts of one, for training and for testing."""
+    used = used_splits(data, name)
+    parts = {split: _whole(part, f"{name}[{split!r}]", columns, kind) for split, (part, _) in used.items()}
+    source = joined(parts, lambda split, _: replace(parts[split], client=None, train=None), replace(columns, client=None), name)
+    clients = [part.client for part in parts.values() if part.client is not None]
+    train = np.repeat([training for _, training in used.values()], [part.n for part in parts.values()])
+    return replace(source, client=np.concatenate(clients) if len(clients) == len(parts) else None, train=train)
 
 
 def _with_class_names(source: Source, features: Any, columns: Columns) -> Source:
@@ -108,7 +140,7 @@ def _with_class_names(source: Source, features: Any, columns: Columns) -> Source
     if source.labels is None or len(wanted) != 1 or source.labels.dtype.kind not in "iu":
         return source
     labels = np.asarray(wanted[0])[source.labels]
-    return Source(source.name, source.kind, source.items, labels, source.client, source.train)
+    return replace(source, labels=labels)
 
 
 def _images_of(path: Path, regression: bool) -> Source:

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, vstack
 
 from gramfold.errors import GramfoldError
+from gramfold.numerics.arrays import is_sparse
 from gramfold.sources.base import COLUMNS, Columns, Source
 from gramfold.sources.folder import SUFFIXES
+from gramfold.sources.pairs import Behind
 from gramfold.sources.reading import TABLES
 
 WILD = re.compile(r"[*?\[]")
@@ -85,7 +88,7 @@ def joined(names: Iterable[str], opened: Callable[[str, Columns], Source], colum
         client = np.repeat(np.array(list(sources)), sizes)
     else:
         client = np.concatenate([part.client for part in parts if part.client is not None])
-    items: Any = [item for part in parts for item in part.items]
+    items: Any = _together([part.items for part in parts])
     if parts[0].kind == COLUMNS:
         _say_nearly_same(sources)
         titles = dict.fromkeys(title for part in parts for title in part.items)
@@ -95,8 +98,23 @@ def joined(names: Iterable[str], opened: Callable[[str, Columns], Source], colum
         items = {title: stacked([part.items.get(title) for part in parts], sizes) for title in titles}
     labels = None if parts[0].labels is None else np.concatenate([part.labels for part in parts if part.labels is not None])
     train = None if parts[0].train is None else np.concatenate([part.train for part in parts if part.train is not None])
+    blocks = None if parts[0].block is None else np.concatenate([part.block for part in parts if part.block is not None])
     starts = dict(zip((part.name for part in parts), np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
-    return Source(name, parts[0].kind, items, labels, client, train, columns.regression, columns.only, starts)
+    return Source(name, parts[0].kind, items, labels, client, train, columns.regression, columns.only, blocks, starts)
+
+
+def _together(parts: Sequence[Any]) -> Any:
+    """Samples of several, one behind the other: read when they are needed where they are so already."""
+    if all(is_sparse(part) for part in parts):
+        return csr_array(vstack(parts))
+    if all(isinstance(part, np.ndarray) for part in parts):
+        shapes = {part.shape[1:] for part in parts}
+        if len(shapes) > 1:
+            raise GramfoldError(f"samples differ in shape: {' and '.join(map(str, sorted(shapes)))}; bring them to one")
+        return np.concatenate(parts)
+    if all(isinstance(part, list | Mapping) for part in parts):
+        return [item for part in parts for item in part]
+    return Behind(parts)
 
 
 def stacked(values: Sequence[np.ndarray | None], sizes: Sequence[int]) -> np.ndarray:
@@ -119,10 +137,10 @@ def _require_alike(sources: Mapping[str, Source]) -> None:
     for part in parts[1:]:
         if part.kind != parts[0].kind:
             raise GramfoldError(f"{parts[0].name} holds {parts[0].kind}, {part.name} {part.kind}; give the same everywhere")
-    for what, column in (("labels", "label_column"), ("train", "split_column")):
+    for what, column in (("labels", "label_column"), ("train", "split_column"), ("block", "block_column")):
         has = [getattr(part, what) is not None for part in parts]
         if any(has) and not all(has):
-            word = "labels" if what == "labels" else "column that says train or test"
+            word = {"labels": "labels", "train": "column that says train or test", "block": "column of blocks"}[what]
             raise GramfoldError(
                 f"{parts[has.index(False)].name} has no {word}, {parts[has.index(True)].name} has; name the column with "
                 f"--{column.replace('_', '-')} (in Python {column}=)"

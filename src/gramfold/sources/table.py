@@ -2,13 +2,14 @@
 
 import difflib
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.sources.base import COLUMNS, IMAGES, TEXTS, Columns, Source, split_of
+from gramfold.sources.base import COLUMNS, IMAGES, NUMBERS, TEXTS, Columns, Source, split_of
 from gramfold.sources.cells import Table, as_numbers
 from gramfold.sources.comparing import Comparison
 
@@ -18,6 +19,7 @@ USUAL = {
     "path": ("path", "image", "img", "file", "filename"),
     "text": ("text", "sentence", "utterance"),
     "split": ("split", "train"),
+    "block": (),
 }
 """The names that columns usually have, by what they are."""
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
@@ -31,9 +33,9 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
     found = {what: _named(table, what, given_of[what], name) if what in wanted_of else None for what in USUAL}
     if kind is None:
         kind = IMAGES if found["path"] else TEXTS if found["text"] else COLUMNS
-    roles = [column for what, column in found.items() if column is not None and what in ("label", "client", "split")]
+    roles = [column for what, column in found.items() if column is not None and what in ("label", "client", "split", "block")]
     if len(set(roles)) < len(roles):
-        raise GramfoldError(f"{name}: a column is named twice, as label, client or split; each has its own")
+        raise GramfoldError(f"{name}: a column is named twice, as label, client, split or block; each has its own")
     labels, client = (_words(table, found[what]) for what in ("label", "client"))
     if compared is not None and columns.labelled:
         labels = compared(table[compared.column], name)
@@ -43,7 +45,11 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
             raise GramfoldError(f"{name}: column {found['label']!r} holds more than numbers; regression takes numbers")
     if labels is not None and found["label"] is not None:
         _require_no_gap(labels, found["label"], name)
+    block = None if found["block"] is None else table[found["block"]]
     train = None if found["split"] is None else split_of(table[found["split"]].tolist(), name)
+    rows = _vectors(table, columns.only or [column for column in table if column not in found.values()], name)
+    if rows is not None and (kind == COLUMNS or columns.only):
+        return Source(name, NUMBERS, rows, labels, client, train, columns.regression, block=block)
     if kind == COLUMNS:
         given = columns.only or [column for column in table if column not in found.values()]
         for column in () if columns.several else given:
@@ -60,7 +66,7 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
         if not given:
             raise GramfoldError(f"{name} has no columns but those that say what a sample is; it has: {_listed(table)}")
         chosen = {column: table[column] for column in given}
-        return Source(name, kind, chosen, labels, client, train, columns.regression, columns.only)
+        return Source(name, kind, chosen, labels, client, train, columns.regression, columns.only, block)
     wanted = found["path"] if kind == IMAGES else found["text"]
     if wanted is None:
         what = "path" if kind == IMAGES else "text"
@@ -75,7 +81,19 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
             raise GramfoldError(f"{name}: sample {missing_at} has nothing in column {wanted!r}; leave it out")
         if kind == IMAGES:
             items = [(folder or Path()) / value if isinstance(value, str) else value for value in items]
-    return Source(name, kind, items, labels, client, train, columns.regression)
+    return Source(name, kind, items, labels, client, train, columns.regression, block=block)
+
+
+def _vectors(table: Table, names: Sequence[str], whose: str) -> np.ndarray | None:
+    """The one column to use where each of its cells holds a row of numbers, such as an embedding; None for any other."""
+    cells = table.get(names[0]) if len(names) == 1 else None
+    if cells is None or not len(cells) or not isinstance(cells[0], list | tuple | np.ndarray):
+        return None
+    sizes = [np.shape(cell) for cell in cells]
+    odd = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
+    if odd is not None:
+        raise GramfoldError(f"{whose}: sample {odd} has shape {sizes[odd]} in column {names[0]!r}, sample 0 {sizes[0]}")
+    return np.stack([np.asarray(cell) for cell in cells])
 
 
 def _require_no_gap(labels: np.ndarray, column: str, whose: str) -> None:

@@ -57,7 +57,7 @@ class Common(Record, kind="own part/common"):
         plain = self.along(train.inputs)
         targets = arrays.float64(arrays.like(train.targets, plain))
         less = targets - plain @ arrays.like(own, plain)
-        return Samples(train.inputs, arrays.concatenate([less, targets], axis=1) if beside else less, train.weights)
+        return Samples(train.inputs, arrays.concatenate([less, targets], axis=1) if beside else less, train.weights, train.blocks)
 
     def put_back(self, head: Head, own: Array) -> Head:
         """A head for the targets less a part, made one for the targets."""

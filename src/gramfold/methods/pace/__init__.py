@@ -236,7 +236,11 @@ class PACE(Differs):
         if found is None or self._precision != "float64":
             return None
         before = replace(broadcast, pooled=None, groups=())
-        return replace(found, again=lambda task: before, by_sample=found.by_sample and broadcast.common is None)
+
+        def again(task: Task) -> Streams:
+            return replace(before, space=before.space.with_labels(task.labels))
+
+        return replace(found, again=again, by_sample=found.by_sample and broadcast.common is None)
 
     def moments(self, client: ClientData, broadcast: Streams) -> Moments:
         if broadcast.common is not None:
