@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
@@ -11,13 +12,15 @@ from gramfold.privacy import Privacy
 
 @dataclass(frozen=True)
 class RunOptions:
-    """`device`, `checkpoint`, `evaluate_every`, `keep_total`: as in `gramfold.run`."""
+    """`device`, `checkpoint`, `evaluate_every`, `keep_total`, `cluster`, `heads`: as in `gramfold.run`."""
 
     privacy: Privacy = field(default_factory=Privacy)
     device: str = "cpu"
     checkpoint: Path | None = None
     evaluate_every: int = 0
     keep_total: bool | None = None
+    cluster: Any = None
+    heads: Path | None = None
 
     @property
     def holds_total(self) -> bool | None:
