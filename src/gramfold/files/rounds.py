@@ -69,7 +69,7 @@ def following(asked: TaskFile, answer: PartFile) -> TaskFile:
             raise GramfoldError(f"the task file asks for descriptions, and these are {upload.kind}")
         return _first(asked, upload)
     method, broadcast = asked.known_method(), asked.broadcast
-    method.check_packet(answer.packet, broadcast)  # a sum may be more than `check` allows one client
+    method.asked(broadcast).check_packet(answer.packet)  # a sum may be more than `check` allows one client
     with threads.engine():
         after = method.aggregate(upload.settle(), broadcast)
     return replace(
@@ -96,7 +96,12 @@ class _Recomputed(Fold):
     def __init__(self, method: Method, clients: Sequence[Client], task: Task, broadcast: Any, contributed: bool) -> None:
         super().__init__()
         self._by_name = {client.name: client for client in clients}
-        self._method, self._asked = method, method.again(task, broadcast)
+        revisable = method.revisable(broadcast)
+        if revisable is None:
+            raise GramfoldError(
+                f"{method.name} answers each client from its upload, which files do not keep; {method.remedy('sums')}"
+            )
+        self._method, self._asked = method, revisable.again(task)
         self.contributed = set(self._by_name) if contributed else set()
 
     def upload_of(self, client: str) -> Any:
@@ -121,7 +126,7 @@ def personal(model: TaskFile, paths: Sequence[Path], device: str = "cpu") -> Res
     state = State(model.broadcast, model.round, contributed=names, finished=True)
     with threads.engine():
         driver = Driver(method, transport, RunOptions(device=device), state)
-        if method.keeps_uploads:
+        if method.answer is not None:
             driver.fold = _Recomputed(method, clients, task, model.broadcast, contributed)
         result = driver.result(make_method(model.method, **model.given))
     # whose samples are in the sum, this part's clients know of themselves alone

@@ -157,7 +157,7 @@ def _write(ending: Ending, done: Finished) -> None:
 
 
 def _reply(method: Method, state: State, name: str, broadcast: Record) -> Record:
-    return method.reply(state.kept.get(name), broadcast) if method.keeps_uploads else broadcast
+    return broadcast if method.answer is None else method.answer(state.kept.get(name), broadcast)
 
 
 def _size(reply: Record, broadcast: Record, has: frozenset[str]) -> int:

@@ -55,7 +55,7 @@ class OnDask(Transport):
         self._partitions = _cut(list(federation.clients), EACH * max(1, sum(cluster.nthreads().values())))
         self._names = [[client.name for client in partition] for partition in self._partitions]
         self._asked = Asked(method, self.task, options.device)
-        self._remembers = method.rounds > 1 or method.keeps_uploads
+        self._remembers = method.rounds > 1 or method.answer is not None
         self._rounds: list[_Question] = []
         self._sent: dict[int, Future] = {}
         """Clients whose samples were sent, by partition."""
