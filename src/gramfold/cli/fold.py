@@ -22,6 +22,8 @@ def fold(task: TaskPath, data: Data, out: Out, device: Device = "cpu") -> None:
     """
     before = files.PartFile.load(out) if out.exists() else None
     part = files.fold(files.TaskFile.load(task), data, device, before)
-    if part is not before:
+    if part is before:
+        out.touch()  # for make: it is newer than what it was made of
+    else:
         part.save(out)
     typer.echo(f"{out}: {part}{', as it was' if part is before else ''}")
