@@ -47,6 +47,7 @@ SOURCES = {
     "attack": Source("attack", ("pace",), 5),
     "liar": Source("liar", ("pace",), 5),
     "secure": Source("secure", (), 5),
+    "dask_fold": Source("dask_fold", ("afl",), 3),
     "lying_server": Source("lying_server", ("afl", "pace"), 5),
     "texts": Source("texts", ANALYTIC, 5),
     "flower_overhead": Source("flower_overhead", ("pace",), 5),

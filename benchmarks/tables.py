@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import t
 
 from benchmarks.cells import markdown
+from benchmarks.dask_fold import page as dask_page
 from benchmarks.differ import page as differ_page
 from benchmarks.provenance import age
 from benchmarks.timing import RESULTS
@@ -932,6 +933,7 @@ def main() -> None:
     _put(ROOT / "docs" / "learned.md", learned())
     (ROOT / "docs" / "ablation.md").write_text(ablation())
     differ_page(load("differ"))
+    dask_page(load("dask_fold"))
 
 
 def _put(page: Path, *tables: str) -> None:

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from gramfold import wire
-from gramfold.cli.run import _check_outputs
+from gramfold.cli.run import check_outputs
 from gramfold.errors import GramfoldError
 
 
@@ -73,7 +73,7 @@ def test_what_a_killed_write_leaves_does_not_make_a_folder_unusable(tmp_path, mo
     with pytest.raises(Killed):
         wire.write_atomically(tmp_path / "result.json", b"x")
     assert len(list(tmp_path.iterdir())) == 1
-    _check_outputs(tmp_path, ("result.json",))
+    check_outputs(tmp_path, ("result.json",))
     (tmp_path / "thesis.tmp").write_bytes(b"somebody else's")
     with pytest.raises(GramfoldError, match=r"contains other files \(thesis.tmp\)"):
-        _check_outputs(tmp_path, ("result.json",))
+        check_outputs(tmp_path, ("result.json",))

@@ -7,13 +7,18 @@ from typing import Annotated
 import typer
 
 import gramfold
+from gramfold.cli.begin import begin
 from gramfold.cli.bench import bench
 from gramfold.cli.check import check
 from gramfold.cli.explain import explain
 from gramfold.cli.export import export
 from gramfold.cli.extract import extract
 from gramfold.cli.flower import flower
+from gramfold.cli.fold import fold
+from gramfold.cli.merge import merge
 from gramfold.cli.methods import methods
+from gramfold.cli.next import next_round
+from gramfold.cli.personal import personal
 from gramfold.cli.predict import predict
 from gramfold.cli.report import report
 from gramfold.cli.run import run
@@ -44,6 +49,11 @@ app.command()(serve)
 app.command()(methods)
 app.command()(report)
 app.command()(bench)
+app.command()(begin)
+app.command()(fold)
+app.command()(merge)
+app.command("next")(next_round)
+app.command()(personal)
 app.add_typer(flower, name="flower")
 
 

@@ -74,6 +74,13 @@ def run(
     min_size: Annotated[int, typer.Option(help="Minimum samples per client; a partition with fewer is redrawn.", min=1)] = 2,
     drop_small: Annotated[bool, typer.Option("--drop-small", help="Drop clients below the minimum size.")] = False,
     engine: Annotated[str, typer.Option(help=f"Where to run: {', '.join(ENGINES)}.")] = "inprocess",
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="The scheduler of --engine dask, such as tcp://HOST:8786; by default workers on this machine.",
+            show_default=False,
+        ),
+    ] = None,
     heads: Annotated[Path | None, typer.Option(help="Also save every client's head here, as METHOD/CLIENT.safetensors.")] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder for checkpoints of long runs; the same command resumes a stopped run.")
@@ -90,11 +97,11 @@ def run(
 
     Without options: scikit-learn's digits, 20 clients, a strongly skewed Dirichlet partition, every analytic method.
     """
-    chosen = _methods(methods, features, settings or [])
+    chosen = chosen_methods(methods, features, settings or [])
     privacy = Privacy(SecureSum() if secure else None, None if dp_eps is None else DP(dp_eps, dp_delta))
-    _check_outputs(out, OUTPUTS)
+    check_outputs(out, OUTPUTS)
     if heads is not None:
-        _check_outputs(heads, [method.name for method in chosen])
+        check_outputs(heads, [method.name for method in chosen])
     listed = [*data, *(more or ())] if data != EMBEDDED else more or data
     dataset, device = reading.load(listed), reading.device
     chosen = _compatible(chosen, dataset, is_group=methods in GROUPS)
@@ -109,19 +116,21 @@ def run(
                 for finding in federation.check().serious:
                     print(f"check: {finding}", file=sys.stderr)
             keep = checkpoint if seeds is None or checkpoint is None else checkpoint / f"seed-{number}"
-            options = RunOptions(privacy, device, keep, evaluate_every)
+            # a cluster's workers write heads themselves
+            written = heads if engine == "dask" and seeds is None else None
+            options = RunOptions(privacy, device, keep, evaluate_every, cluster=cluster, heads=written)
             results: list[Result] = []
             with open_engine(engine, federation, options) as run_method:
                 for method in chosen:
                     with shown.piece(method.name if seeds is None else f"{method.name}, seed {number}") as show:
                         outcome = run_method(method, progress=to(show), keep_heads=heads is not None)
-                    if heads is not None:
+                    if heads is not None and written is None:
                         _save_heads(heads / method.name if seeds is None else heads / method.name / f"seed-{number}", outcome)
                     results.append(replace(outcome, heads={}))
                     if outcome.warning is not None:
                         warned[method.name] = outcome.warning
             # what a network or a protection would hide is not shown here either
-            hidden = engine != "inprocess" or secure or dp_eps is not None
+            hidden = engine == "flower" or secure or dp_eps is not None
             labels = None if hidden else federation.label_counts()
             pages.append(page(results, seed=number, engine=engine, device=device, **federation.description, labels=labels))
     content = pages[0]
@@ -158,7 +167,8 @@ def _save_heads(folder: Path, outcome: Result) -> None:
         write_card(path, cards[name])
 
 
-def _methods(names: str, features: str | None, settings: Sequence[str]) -> list[Method]:
+def chosen_methods(names: str, features: str | None, settings: Sequence[str]) -> list[Method]:
+    """The methods of these names, with the parameters that were set."""
     group = [method.name for method in GROUPS.get(names, ())]
     listed = group or [name.strip() for name in names.split(",") if name.strip()]
     if not listed:
@@ -198,7 +208,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def _check_outputs(folder: Path, ours: Sequence[str]) -> None:
+def check_outputs(folder: Path, ours: Sequence[str]) -> None:
     """Before any work, refuse to write into a folder with other content."""
     if folder.is_file():
         raise GramfoldError(f"{folder} is a file, not a folder; choose another one")

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from gramfold.engines.events import Event, Progress, reported
 from gramfold.engines.inprocess import USUAL, run_inprocess
@@ -18,7 +18,7 @@ from gramfold.results.figures import ClientResult
 from gramfold.results.folder import load_result
 from gramfold.results.result import Result
 
-ENGINES = ("inprocess", "flower")
+ENGINES = ("inprocess", "flower", "dask")
 
 
 class RunMethod(Protocol):
@@ -34,6 +34,8 @@ def open_engine(
     options: RunOptions = USUAL,
 ) -> Iterator[RunMethod]:
     """Run methods one after another; what the engine needs is started once and stopped at the end of the block."""
+    if engine != "dask" and not (options.cluster is options.heads is None):
+        raise GramfoldError("cluster= and heads= are for engine='dask'; elsewhere leave them out: result.heads has the heads")
     if engine == "inprocess":
         yield partial(run_inprocess, federation=federation, options=options)
     elif engine == "flower":
@@ -54,6 +56,11 @@ def open_engine(
 
         with on_flower(federation, options.privacy) as run_method:
             yield run_method
+    elif engine == "dask":
+        from gramfold.engines.dask import on_dask
+
+        with on_dask(federation, options) as run_method:
+            yield run_method
     else:
         raise GramfoldError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
 
@@ -72,12 +79,16 @@ def run(
     keep_clients: bool = False,
     secure: SecureSum | None = None,
     dp: DP | None = None,
+    cluster: Any = None,
+    heads: str | PathLike[str] | None = None,
 ) -> Result:
     """Run a method over a federation and evaluate every client's final model.
 
     `method` is one with its parameters, such as gf.PACE(), or a name as in `gramfold methods`, for that method with its defaults.
-    `engine` is "inprocess", or "flower": a site per client, on a real network on this machine, to try a deployment. `device` is
-    "cpu" (NumPy) or a torch device such as "cuda". `keep_heads=False` drops each head once it is evaluated.
+    `engine` is "inprocess", or "flower": a site per client, on a real network on this machine, to try a deployment; or "dask": on
+    the workers of a `cluster`, the address of its scheduler or a distributed.Client (None: one on this machine), which then write
+    every client's head into the folder `heads`, as METHOD/CLIENT.safetensors, where one is given.
+    `device` is "cpu" (NumPy) or a torch device such as "cuda". `keep_heads=False` drops each head once it is evaluated.
     `progress` shows how far a run is that takes more than a moment, on standard error (a bar, a notebook's line, or lines now and
     then); False shows nothing, and a function is called with each `Event` instead.
     `checkpoint` is a folder: a run that was stopped, by Ctrl-C or otherwise, resumes from it when called again.
@@ -94,7 +105,8 @@ def run(
     if not isinstance(federation, Federation):
         raise GramfoldError(f"run needs a Federation, got {type(federation).__name__}; see Federation.split and from_clients")
     folder = None if checkpoint is None else Path(checkpoint)
-    options = RunOptions(Privacy(secure, dp), device, folder, evaluate_every, keep_total, keep_clients)
+    written = None if heads is None else Path(heads)
+    options = RunOptions(Privacy(secure, dp), device, folder, evaluate_every, keep_total, keep_clients, cluster, written)
     with reported(progress, method.name) as report, open_engine(engine, federation, options) as run_method:
         return run_method(method, progress=report, keep_heads=keep_heads)
 

@@ -133,14 +133,18 @@ class InProcess(Transport):
         federation: Federation,
         options: RunOptions = USUAL,
         progress: Progress | None = None,
+        *,
+        workers: int | None = None,
     ) -> None:
+        """`workers`: threads, by default one for each core."""
         super().__init__()
         self.privacy, device = options.privacy, options.device
         self._round: Round | None = None
         self.federation, self.task, self.device, self.progress = federation, federation.task, device, progress
         self._by_name = {client.name: client for client in federation}
         self._method, self._keep_loaded = method, method.rounds > 1
-        self._workers = Workers(cpu_count() if device == "cpu" and method.threaded else 1, progress, self.seconds)
+        at_once = (workers or cpu_count()) if device == "cpu" and method.threaded else 1
+        self._workers = Workers(at_once, progress, self.seconds)
         self._loaded: dict[str, Samples] = {}
         self._sizes: dict[str, int] = {}
         self._secured: SecuredRound | None = None

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
@@ -11,7 +12,7 @@ from gramfold.privacy import Privacy
 
 @dataclass(frozen=True)
 class RunOptions:
-    """`device`, `checkpoint`, `evaluate_every`, `keep_total`, `keep_clients`: as in `gramfold.run`."""
+    """`device`, `checkpoint`, `evaluate_every`, `keep_total`, `keep_clients`, `cluster`, `heads`: as in `gramfold.run`."""
 
     privacy: Privacy = field(default_factory=Privacy)
     device: str = "cpu"
@@ -19,6 +20,8 @@ class RunOptions:
     evaluate_every: int = 0
     keep_total: bool | None = None
     keep_clients: bool = False
+    cluster: Any = None
+    heads: Path | None = None
 
     @property
     def holds_total(self) -> bool | None:

@@ -1,0 +1,93 @@
+"""What parts say of their data before there is a task: it adds up, as moments do."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from gramfold import uploads
+from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.sources import TableStatistics
+from gramfold.wire import Packet
+
+
+@uploads.register
+class Description:
+    """Shapes, classes, how many training samples; of a table the statistics of its columns, of features what made them."""
+
+    kind: ClassVar[str] = "description"
+
+    def __init__(self, said: Mapping[str, Any]) -> None:
+        self.said = dict(said)
+
+    def __iadd__(self, other: "Description") -> "Description":
+        mine, theirs = self.said, other.said
+        for key, what in (("shape", "sample shape"), ("inputs", "numbers per sample"), ("outputs", "targets")):
+            free = (key == "inputs" and "table" in mine) or (key == "outputs" and mine["labels"] is not None)
+            if mine[key] != theirs[key] and not free:
+                raise GramfoldError(f"they differ in their {what}: {mine[key]} and {theirs[key]}")
+        if (mine["labels"] is None) != (theirs["labels"] is None):
+            raise GramfoldError("one has classes, the other continuous targets")
+        if ("table" in mine) != ("table" in theirs):
+            raise GramfoldError("one is a table for the encoder, the other features")
+        if mine.get("origin", {}).get("fingerprint") != theirs.get("origin", {}).get("fingerprint"):
+            raise GramfoldError("their features come from different backbones")
+        said = {**mine, "samples": mine["samples"] + theirs["samples"]}
+        if mine["labels"] is not None:
+            both = {*mine["labels"], *theirs["labels"]}
+            if len({type(label) for label in both}) > 1:
+                raise GramfoldError("one numbers its classes, the other names them")
+            said |= {"labels": sorted(both), "outputs": len(both)}
+        if "table" in mine:
+            said["table"] = (TableStatistics.from_dict(mine["table"]) + TableStatistics.from_dict(theirs["table"])).to_dict()
+        self.said = said
+        return self
+
+    def copy(self) -> "Description":
+        return Description(self.said)
+
+    def settle(self) -> "Description":
+        return self
+
+    @property
+    def n(self) -> int:
+        return int(self.said["samples"])
+
+    @property
+    def wire_bytes(self) -> int:
+        return self.pack().wire_bytes
+
+    def pack(self) -> Packet:
+        return Packet({}, {"kind": self.kind, "said": json.loads(json.dumps(self.said))})
+
+    @classmethod
+    def unpack(cls, packet: Packet, *, exact_counts: bool = True) -> "Description":
+        try:
+            said: Any = packet.meta["said"]
+            labels = said["labels"]
+            whole = (said["inputs"], said["outputs"], said["samples"], *said["shape"])
+            if not all(type(number) is int and number >= 0 for number in whole):
+                raise ValueError("sizes must be whole numbers")
+            if labels is not None and not all(type(label) in (int, str) for label in labels):
+                raise ValueError("classes must be numbers or names")
+            if "table" in said:
+                TableStatistics.from_dict(said["table"])
+            return cls({key: said[key] for key in ("inputs", "shape", "labels", "outputs", "samples", "declared")} | {
+                key: said[key] for key in ("table", "origin") if key in said
+            })  # fmt: skip
+        except MALFORMED as error:
+            raise GramfoldError(f"not a description of data: {error!r}") from None
+
+    def vector(self) -> NoReturn:
+        raise GramfoldError(_NO_VECTOR)
+
+    def public(self) -> NoReturn:
+        raise GramfoldError(_NO_VECTOR)
+
+    @classmethod
+    def from_vector(cls, vector: np.ndarray, public: Mapping[str, Any]) -> NoReturn:
+        raise GramfoldError(_NO_VECTOR)
+
+
+_NO_VECTOR = "a description of data is no vector that could be summed"
