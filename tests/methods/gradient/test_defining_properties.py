@@ -227,3 +227,35 @@ def test_pfedme_moves_the_shared_model_towards_the_personal_one(federation):
         np.testing.assert_allclose(
             np.asarray(upload["model/head.weight"]) / client.train.n, np.asarray(client.memory["personal/head.weight"]), atol=1e-6
         )
+
+
+def test_lp_ft_without_a_probe_is_fedavg_with_fine_tuning_and_a_probe_leaves_the_base(federation):
+    tuned = gf.run(quick(gf.FedAvgFT, model="mlp:8"), federation)
+    assert same(gf.run(quick(gf.LPFT, model="mlp:8", probe_epochs=0), federation), tuned)
+    probed = gf.run(quick(gf.LPFT, model="mlp:8", finetune_epochs=0), federation)
+    shared = probed.global_head.state
+    for head in probed.heads.values():
+        bases = [name for name in head.state if name.startswith("base.")]
+        assert bases
+        assert all(np.array_equal(np.asarray(head.state[name]), np.asarray(shared[name])) for name in bases)
+        assert not np.array_equal(weights(head), weights(probed.global_head))
+
+
+def test_fedrep_sends_its_base_alone_trains_both_parts_in_turns_and_keeps_heads_apart(federation):
+    method = quick(gf.FedRep, standardize=False, rounds=1, model="mlp:8", head_epochs=3)
+    clients, (before, after) = rounds_of(method, federation)
+    assert before.model.keys() == after.model.keys() == {name for name in before.model if name.startswith("base.")}
+    untrained = quick(gf.FedRep, standardize=False, rounds=1, model="mlp:8", head_epochs=0)
+    assert {key.split("/")[1].split(".")[0] for key in clients[0].memory} == {"head"}
+    first, second = (rounds_of(each, federation)[0][0].memory["own/head.weight"] for each in (method, untrained))
+    assert not np.array_equal(np.asarray(first), np.asarray(second))
+    result = gf.run(quick(gf.FedRep, model="mlp:8"), federation)
+    a, b = (result.heads[name].state for name in ("0", "1"))
+    assert all(np.array_equal(np.asarray(a[name]), np.asarray(b[name])) for name in after.model)
+    assert not np.array_equal(np.asarray(a["head.weight"]), np.asarray(b["head.weight"]))
+
+
+@pytest.mark.parametrize("kind", [gf.FedRep, gf.LPFT])
+def test_what_trains_base_and_head_apart_needs_a_base(kind, federation):
+    with pytest.raises(gf.GramfoldError, match="'linear' has no base; use mlp:WIDTH"):
+        gf.run(quick(kind, model="linear"), federation)
