@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramfold as gf
-from gramfold.features import Buckets, draw
+from gramfold.features import Buckets, FeatureMap, draw
 from gramfold.methods import ONE_HEAD
 from gramfold.methods.fedcof import solved
 from strategies import problems, relative
@@ -122,7 +122,8 @@ def test_safle_is_afl_on_codes_of_standardised_inputs(federation, blobs):
     standard = map.description["map"]["parts"][1]
     np.testing.assert_allclose(standard["centre"], X.mean(0), atol=1e-12)
     np.testing.assert_allclose(standard["scale"], X.std(0), rtol=1e-9)
-    afl = gf.run(gf.AFL(features=map.spec, beta=0.5), federation)
+    codes = FeatureMap.from_description(map.description["map"])
+    afl = gf.run(gf.AFL(features=codes, beta=0.5), federation)
     assert relative(result.global_head.scores(blobs[0]), afl.global_head.scores(blobs[0])) < SOLVED
     assert (method.rounds, result.rounds) == (2, 2)
 
