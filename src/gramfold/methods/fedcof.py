@@ -21,6 +21,7 @@ from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.analytic import Shared
+from gramfold.methods.asked import Asked
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map, plain_term
 from gramfold.numerics import arrays
@@ -32,10 +33,24 @@ from gramfold.wire.record import Record
 
 
 @dataclass(frozen=True)
-class Asked(Record, kind="fedcof"):
-    """The features in which class means are asked for."""
+class ClassSums(Record, Asked, kind="fedcof"):
+    """The features in which sums of classes are asked for."""
 
     space: Space
+
+    def check(self, upload: Any) -> None:
+        if not isinstance(upload, PerClient):
+            raise GramfoldError(f"expected sums of classes, got {upload.kind}")
+        classes = len(self.space.labels or ())
+        for parcel in upload.parcels.values():
+            held = arrays.to_numpy(parcel.get("classes", np.zeros(0)))
+            whole = held.dtype.kind in "iu" and held.ndim == 1 and len(held) > 0
+            if not whole or not np.isin(held, np.arange(classes)).all() or len(np.unique(held)) != len(held):
+                raise GramfoldError(f"expected sums of some of {classes} classes, each once")
+            sizes = {"classes": held.shape, "sums": (self.space.map.dim, len(held)), "counts": held.shape}
+            require_shapes(parcel, sizes)
+            if not (arrays.to_numpy(parcel["counts"]) >= 1).all():
+                raise GramfoldError("a class of no samples has no sum to send")
 
 
 @dataclass(frozen=True)
@@ -54,16 +69,15 @@ class FedCOF(Method):
     def __post_init__(self) -> None:
         self.check_penalties("gamma")
 
-    @property
-    def adds_up(self) -> bool:
-        return False
+    def revisable(self, broadcast: Any) -> None:
+        """A sum of outer products of class means, one for each client, is no sum over samples."""
 
-    def begin(self, task: Task) -> Asked:
+    def begin(self, task: Task) -> ClassSums:
         if task.labels is None:
             raise GramfoldError("fedcof classifies; for regression use afl or pace")
-        return Asked(Space.of(draw_map(self.features or plain_term(task), task), task))
+        return ClassSums(Space.of(draw_map(self.features or plain_term(task), task), task))
 
-    def local(self, client: ClientData, broadcast: Asked) -> PerClient:
+    def local(self, client: ClientData, broadcast: ClassSums) -> PerClient:
         train, space = counting(client), broadcast.space
         codes, sums = arrays.to_numpy(train.targets), None
         for block in arrays.blocks(train.n, space.map.dim):
@@ -74,22 +88,11 @@ class FedCOF(Method):
         held = np.flatnonzero(counts)
         return PerClient({client.name: {"classes": held, "sums": sums[:, held], "counts": counts[held]}})
 
-    def check(self, upload: Any, broadcast: Asked) -> None:
-        if not isinstance(upload, PerClient):
-            raise GramfoldError(f"expected sums of classes, got {upload.kind}")
-        classes = len(broadcast.space.labels or ())
-        for parcel in upload.parcels.values():
-            held = arrays.to_numpy(parcel.get("classes", np.zeros(0)))
-            whole = held.dtype.kind in "iu" and held.ndim == 1 and len(held) > 0
-            if not whole or not np.isin(held, np.arange(classes)).all() or len(np.unique(held)) != len(held):
-                raise GramfoldError(f"expected sums of some of {classes} classes, each once")
-            require_shapes(
-                parcel, {"classes": held.shape, "sums": (broadcast.space.map.dim, len(held)), "counts": held.shape}
-            )  # fmt: skip
-            if not (arrays.to_numpy(parcel["counts"]) >= 1).all():
-                raise GramfoldError("a class of no samples has no sum to send")
+    def asked(self, broadcast: Any) -> Asked:
+        asked: Asked = broadcast if isinstance(broadcast, ClassSums) else super().asked(broadcast)
+        return asked
 
-    def aggregate(self, total: PerClient, broadcast: Asked) -> Shared:
+    def aggregate(self, total: PerClient, broadcast: ClassSums) -> Shared:
         weights = solved(list(total.in_order()), len(broadcast.space.labels or ()), self.gamma)
         return Shared(broadcast.space, weights, {})
 

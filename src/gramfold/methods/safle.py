@@ -11,7 +11,8 @@ the classes' scores for each corner of a group. Neither the paper's sizes nor wh
 stand at quantiles of a normal distribution, which takes the first, small round.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,36 +21,54 @@ from gramfold.errors import GramfoldError
 from gramfold.features import Bias, Buckets, Chain, Concat, FeatureMap, Standardize, draw
 from gramfold.federation import Task
 from gramfold.methods.afl import AFL
-from gramfold.methods.analytic import Begin, Shared
+from gramfold.methods.analytic import Begin
+from gramfold.methods.phases import Link, Phase
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import Space, counting, draw_map, plain_term
-from gramfold.moments import Implied
 from gramfold.numerics import arrays
 from gramfold.uploads import NamedSums
-from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 
 @dataclass(frozen=True)
-class Spread(Record, kind="safle/spread"):
-    """Where the inputs, as this space has them, lie and how far they spread is asked."""
+class Spread(Phase, kind="safle/spread"):
+    """The round that asks where the inputs, as `start` maps them, lie and how far they spread."""
 
-    space: Space
-    seed: int
-
-    def check_packet(self, packet: Packet) -> None:
-        if packet.meta.get("kind") != NamedSums.kind:
-            raise GramfoldError(f"expected sums of inputs, got {packet.meta.get('kind')}")
-
-    def check(self, upload: Any) -> None:
-        if not isinstance(upload, NamedSums):
-            raise GramfoldError(f"expected sums of inputs, got {upload.kind}")
-        dim = self.space.map.dim
-        upload.require_shapes({"inputs": (dim,), "squares": (dim,), "n": (1,)})
+    start: Begin
 
     @property
-    def implied(self) -> Implied:
-        return Implied()
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        dim = self.start.space.map.dim
+        return {"inputs": (dim,), "squares": (dim,), "n": (1,)}
+
+    def local(self, client: ClientData) -> NamedSums:
+        train, space, total = counting(client), self.start.space, None
+        for block in arrays.blocks(train.n, space.map.dim):
+            rows = space.map(train.inputs[block])
+            weights = arrays.like(np.ones(len(rows)) if train.weights is None else train.weights[block], rows)
+            part = NamedSums({"inputs": weights @ rows, "squares": weights @ rows**2, "n": weights.sum()[None]})
+            total = part if total is None else total.__iadd__(part)
+        assert total is not None
+        return total
+
+    def after(self, total: NamedSums) -> Standardize:
+        """Means and spreads; an input that is always the same is only shifted."""
+        mean, square = (arrays.to_numpy(total[name] / total["n"]) for name in ("inputs", "squares"))
+        scale = np.sqrt(np.maximum(square - mean**2, 0.0))
+        scale = scale + (scale <= 1e-9 * abs(mean))  # also one that is always zero
+        return Standardize(tuple(mean), tuple(scale))
+
+
+@dataclass(frozen=True)
+class Bucketed:
+    """The question of that phase."""
+
+    @property
+    def rounds(self) -> int:
+        return 1
+
+    def begin(self, start: Begin, seed: int) -> Spread:
+        return Spread(start, seed)
 
 
 @dataclass(frozen=True)
@@ -72,54 +91,20 @@ class SAFLe(AFL):
             raise GramfoldError("safle buckets features as they are; use a map without @")
 
     @property
-    def rounds(self) -> int:
-        return 2
-
-    @property
-    def adds_up(self) -> bool:
-        return False
-
-    def is_last(self, round_number: int, broadcast: Any) -> bool:
-        return not isinstance(broadcast, Spread)
+    def phases(self) -> Sequence[Link]:
+        return (Link(Bucketed(), self._coded),)
 
     def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> Method:
-        return self
+        return self if self.features is not None else replace(self, features=plain_term(task, bounded))
 
-    def begin(self, task: Task) -> Spread:
-        return Spread(Space.of(draw_map(self.features or plain_term(task), task), task), task.seed)
+    def _started(self, task: Task) -> Record:
+        assert self.features is not None
+        return self.start(Space.of(draw_map(self.features, task), task), task)
 
-    def asked(self, broadcast: Any) -> Any:
-        return broadcast if isinstance(broadcast, Spread) else super().asked(broadcast)
-
-    def local(self, client: ClientData, broadcast: Any) -> Any:
-        return spread(client, broadcast.space) if isinstance(broadcast, Spread) else self.upload(client, broadcast)
-
-    def aggregate(self, total: Any, broadcast: Any) -> Begin | Shared:
-        if not isinstance(broadcast, Spread):
-            return self.solve(total, broadcast)
-        mean, scale = (arrays.to_numpy(part) for part in standardisation(total))
-        plain = FeatureMap.from_description(broadcast.space.map.description["map"])
-        codes = Chain(
-            [plain, Standardize(tuple(mean), tuple(scale)), Concat([Bias(), Buckets(self.dim, self.group, self.levels)])]
-        )
-        space = broadcast.space
-        return Begin(Space(draw(codes, space.map.inputs, broadcast.seed), space.labels, space.outputs, True))
-
-
-def spread(client: ClientData, space: Space) -> NamedSums:
-    """Sums of a client's inputs and of their squares."""
-    train, total = counting(client), None
-    for block in arrays.blocks(train.n, space.map.dim):
-        rows = space.map(train.inputs[block])
-        weights = arrays.like(np.ones(len(rows)) if train.weights is None else train.weights[block], rows)
-        part = NamedSums({"inputs": weights @ rows, "squares": weights @ rows**2, "n": weights.sum()[None]})
-        total = part if total is None else total.__iadd__(part)
-    assert total is not None
-    return total
-
-
-def standardisation(total: NamedSums) -> tuple[Any, Any]:
-    """Means and spreads of all clients' inputs; an input that is always the same is only shifted."""
-    mean = total["inputs"] / total["n"]
-    scale = (total["squares"] / total["n"] - mean**2).clip(0.0) ** 0.5
-    return mean, scale + (scale <= 1e-9 * abs(mean))  # and one that is always zero: 0 <= 0
+    def _coded(self, start: Begin, standard: Standardize) -> Record:
+        """What clients are sent before the moments: the inputs' map, then codes of it."""
+        described: Any = start.space.map.description
+        buckets = Concat([Bias(), Buckets(self.dim, self.group, self.levels)])
+        codes = Chain([FeatureMap.from_description(described["map"]), standard, buckets])
+        space = replace(start.space, map=draw(codes, start.space.map.inputs, described["seed"]))
+        return replace(start, space=space)
