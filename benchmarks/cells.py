@@ -5,30 +5,47 @@ those of a free machine.
 """
 
 import json
+import math
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import gramfold as gf
 
+LATE = 25.0
+"""Seconds after the end by which a cell that is still running is stopped."""
 
-def run_cells(module: str, cells: Sequence[str], arguments: Sequence[str], out: Path, jobs: int) -> list[dict[str, Any]]:
-    """Run `python -m module arguments --cell CELL` for every cell that has no result yet; the results of all that have one."""
+
+def run_cells(
+    module: str,
+    cells: Sequence[str],
+    arguments: Sequence[str],
+    out: Path,
+    jobs: int,
+    until: float = math.inf,
+    seconds: Mapping[str, float] | None = None,
+) -> list[Any]:
+    """Run `python -m module arguments --cell CELL` for every cell that has no result yet; the results of all that have one.
+    `until`: on the monotonic clock; a cell that takes so many `seconds` does not begin where it would not end by then."""
     out.mkdir(parents=True, exist_ok=True)
     threads = str(max(1, len(os.sched_getaffinity(0)) // jobs))
     environment = {**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
 
     def run(cell: str) -> None:
-        if cell_path(out, cell).exists():
+        if cell_path(out, cell).exists() or time.monotonic() + (seconds or {}).get(cell, 0.0) > until:
             return
-        begun = time.perf_counter()
-        done = subprocess.run([sys.executable, "-m", module, *arguments, "--cell", cell], env=environment, check=False)
-        print(f"{cell}: {'failed' if done.returncode else 'done'}, {time.perf_counter() - begun:.0f} s", flush=True)
+        begun, left = time.perf_counter(), None if until == math.inf else until + LATE - time.monotonic()
+        asked = [sys.executable, "-m", module, *arguments, "--cell", cell]
+        try:
+            ended = "failed" if subprocess.run(asked, env=environment, check=False, timeout=left).returncode else "done"
+        except subprocess.TimeoutExpired:
+            ended = "stopped"
+        print(f"{cell}: {ended}, {time.perf_counter() - begun:.0f} s", flush=True)
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(run, cells))

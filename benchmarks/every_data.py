@@ -7,7 +7,8 @@ Data sets: scikit-learn's digits and breast cancer; the digits as ten writers wo
 stretches them in a way of their own; CIFAR-100 features (20,000 of them) and the features of eight domains, where their files are
 given. The rows of a data set are cut among clients, and each client's own are split at random, a quarter for testing, so that new
 samples are a fresh draw. Domains and writers are also clients themselves, and four clients each. One linear map for all.
-Rivals: AFL, each client alone, FedHiP and APFL, each with the values that are best on the test data of the cell, over all seeds.
+Rivals: AFL, AFL among a client's own classes (LocalClasses), each client alone, FedHiP and APFL, each with the values that are
+best on the test data of the cell, over all seeds.
 """
 
 import argparse
@@ -160,8 +161,10 @@ def rivals(one: Samples, test: Samples, final: Any) -> dict[str, np.ndarray]:
     refined = psi(one.inputs)
     alone, blend, refinement = Kernel.of(rows), Kernel.of(own), Kernel.of(refined)
     refining = fits(refinement, psi(test.inputs) @ refined.T, residuals, GAMMAS * refinement.mean_diagonal)
+    absent = ~np.isin(np.arange(base.shape[1]), one.targets)
     return {
         "AFL": np.array([right(base)]),
+        "LocalClasses": np.array([right(np.where(absent, -np.inf, base))]),
         "Local": np.array([right(fit) for fit in fits(alone, new @ rows.T, targets, BETAS * alone.mean_diagonal)]),
         "FedHiP": np.array([right(base + fit) for fit in fits(blend, other @ own.T, residuals, 1 / ALPHAS)]),
         "APFL": np.array([right(base + lam * fit) for fit in refining for lam in LAMBDAS]),

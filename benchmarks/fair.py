@@ -1,47 +1,80 @@
-"""Every method under one protocol: as it is, and with the class prior, a temperature and a weight of the prior.
+"""Every method under one protocol: as it is, among a client's own classes, and with the class prior and a temperature.
 
-    python -m benchmarks.fair FILE.npz [--device cuda] [--jobs 12] [--rounds 200] [--seeds 2]
+    python -m benchmarks.fair FILE.npz [--device cuda] [--jobs 12] [--rounds 200] [--seeds 3] [--minutes 8.5] [--methods ...]
 
-CIFAR-100 features, six cells, and two kinds of test split: *shares*, test images cut in exactly the class shares of each client's
-training images, and *fresh*, each client's images split at random. What is fitted (a gradient method's learning rate, the
-temperature of a method's log-probabilities and the weight of the class prior beside them) is fitted on a fifth of every
-client's training images, held out from a run of its own, once for each cell. Every cell of the result has the two
-accuracies, so that what the prior brings a rival can be read off. A cell that is done is not run again.
+CIFAR-100 features (as they are, or as `benchmarks.carried` packs them), six cells, and two kinds of test split: *shares*, test
+images cut in exactly the class shares of each client's training images, and *fresh*, each client's images split at random.
+What is fitted (a rival's parameters, the temperature of its log-probabilities and the weight of the class prior beside them) is
+fitted on a fifth of every client's training images, held out from a run of its own, once for each cell. Every cell has all three
+accuracies, so that what the prior brings a rival can be read off. PACE has nothing fitted: what is, is kept and not used.
+
+What is done is not run again: first what stands in the result file, then what stands in `--out`. Work goes seed by seed, so that
+whenever it is stopped (`--minutes`: nothing begins that might not end in time) the table is whole but for its last seed.
 """
 
 import argparse
 import itertools
 import json
+import time
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 import gramfold as gf
+from benchmarks.carried import load
 from benchmarks.cells import cell_path, run_cells
+from benchmarks.evidence import Evidence
 from benchmarks.pace import CELLS
-from benchmarks.timing import write
+from benchmarks.provenance import RESULTS, code_of, made_here
 from gramfold.errors import NotFiniteError
-from gramfold.federation import load_npz
+from gramfold.federation.datasets import Dataset
 from gramfold.federation.partition import Partition
-from gramfold.methods import make_method
-from gramfold.solve.class_prior import ClassPrior
+from gramfold.methods import ClientData, make_method
 
-RIVALS = {"fedavg": {}, "fedavg-mlp": {"model": "mlp:256"}, "feddbe": {"kappa": 50.0}}
-"""FedDBE trains an `mlp:256`, so FedAvg has one, too, beside its linear head."""
-CLOSED = ("local", "afl", "localclasses", "fedhip", "apfl", "pace-linear", "pace")
+Values = Mapping[str, Any]
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Rival(NamedTuple):
+    """A method, what is set, and what is swept, one parameter after another, the first values first. `then`: methods that end
+    otherwise after the same rounds, and what is swept of them."""
+
+    method: str
+    given: Values = NOTHING
+    grids: Mapping[str, tuple[Any, ...]] = NOTHING
+    then: Mapping[str, Mapping[str, tuple[Any, ...]]] = NOTHING
+    seconds: int = 60
+    """About how long a run takes beside a dozen others on a GPU."""
+
+
+RATES = (0.1, 0.3, 0.03, 1.0, 3.0)
+FINISH = {"lr": (0.01, 0.03, 0.003, 0.1, 0.3)}
+MLP = {"model": "mlp:256"}
+RIVALS = {
+    "local": Rival("local"), "afl": Rival("afl", seconds=20), "localclasses": Rival("localclasses", seconds=20),
+    "fedhip": Rival("fedhip"), "apfl": Rival("apfl"), "fedcgs": Rival("fedcgs", seconds=20),
+    "gh-ofl": Rival("gh-ofl", NOTHING, {"shrink": (0.03, 0.01, 0.1, 0.003, 0.3)}, seconds=20),
+    "fedcof": Rival("fedcof", NOTHING, {"gamma": (0.1, 0.03, 0.3, 0.01, 1.0)}, seconds=20),
+    "safle": Rival("safle", NOTHING, {"group": (2, 1, 4), "levels": (3, 1, 7)}, seconds=60),
+    "pace-linear": Rival("pace", {"features": "bias+linear"}, seconds=60), "pace": Rival("pace", seconds=60),
+    "fedavg": Rival("fedavg", NOTHING, {"lr": RATES}, {"fedavg-ft": FINISH}, 160),
+    "fedavg-mlp": Rival("fedavg", MLP, {"lr": RATES}, {"lp-ft": FINISH}, 170),
+    "fedrep": Rival("fedrep", {**MLP, "epochs": 1, "head_epochs": 2}, {"lr": RATES}, seconds=170),
+    "feddbe": Rival("feddbe", MLP, {"lr": RATES, "kappa": (50.0, 5.0, 500.0)}, seconds=170),
+}  # fmt: skip
+"""Those that need a base have an `mlp:256`, so FedAvg has one, too, beside its linear head. All gradient methods have three local
+epochs a round; FedRep's are two on the head and one on the base."""
 SPLITS = ("shares", "fresh")
-RATES = (0.03, 0.1, 0.3, 1.0, 3.0)
-KAPPAS = (5.0, 500.0)
-"""FedDBE's, beside 50."""
 SWEEP_ROUNDS = 20
 TEST = 1 / 6
+HELD_OUT = "held out"
 
 
-def federation(path: str, split: str, clients: int, alpha: float, seed: int) -> gf.Federation:
-    data = load_npz(path)
+def federation(data: Dataset, split: str, clients: int, alpha: float, seed: int) -> gf.Federation:
     if split == "shares":
         return gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", seed=seed)
     rng = np.random.default_rng([seed, clients, int(10 * alpha)])
@@ -54,86 +87,148 @@ def federation(path: str, split: str, clients: int, alpha: float, seed: int) -> 
     return gf.Federation.from_clients(parts, seed=seed, labels=range(data.outputs))
 
 
-def rival(name: str, rounds: int, **given: Any) -> Any:
-    return make_method(name.removesuffix("-mlp"), rounds=rounds, **{**RIVALS[name], **given})
+def made(rival: Rival, rounds: int, values: Values) -> Any:
+    """The method with these values, of so many rounds where it has that choice."""
+    try:
+        return make_method(rival.method, rounds=rounds, **{**rival.given, **values})
+    except gf.GramfoldError as error:
+        if "no parameter rounds" not in str(error):
+            raise
+        return make_method(rival.method, **{**rival.given, **values})
 
 
-def closed(name: str) -> Any:
-    return gf.PACE(features="bias+linear") if name == "pace-linear" else make_method(name)
+def finished(name: str, rival: Rival, values: Values, result: gf.Result, parts: gf.Federation, device: str) -> dict[str, Any]:
+    """Clients' heads where they end otherwise after the same rounds."""
+    from gramfold.engines.inprocess import on_device
+
+    ending: Any = make_method(name, **{**rival.given, **values})
+    clients = [ClientData(client.name, on_device(client.train(), device)) for client in parts]
+    heads = ending.personalize_many(clients, result.run.broadcast)
+    return {client.name: head for client, head in zip(parts, heads, strict=True)}
 
 
-class Evidence:
-    """What a run's heads say of all clients' test samples: log-probabilities, the class priors of their clients, who is whose."""
-
-    def __init__(self, made: Any, parts: gf.Federation, device: str) -> None:
-        heads = gf.run(made, parts, device=device, keep_total=False).heads
-        trains = {client.name: np.asarray(client.train().targets) for client in parts}
-        pooled = np.bincount(np.concatenate(list(trains.values())), minlength=parts.task.outputs)
-        logs, priors, codes, owners = [], [], [], []
-        for client in parts:
-            test = client.test()
-            if not test.n:
-                continue
-            own = np.bincount(trains[client.name], minlength=parts.task.outputs)
-            chances = heads[client.name].predict_proba(np.asarray(test.inputs, np.float32))
-            logs.append(np.log(np.maximum(chances, 1e-30)))
-            prior = ClassPrior.of(own[None], pooled).log_shares[0] - np.log(np.maximum(pooled, 0.5) / pooled.sum())
-            priors.append(np.broadcast_to(prior, logs[-1].shape))
-            codes.append(np.asarray(test.targets))
-            owners.append(np.full(test.n, len(owners)))
-        self.logs, self.priors, self.codes, self.owners = map(np.concatenate, (logs, priors, codes, owners))
-
-    def loss(self, weights: np.ndarray) -> float:
-        logits = weights[0] * self.logs + weights[1] * self.priors
-        top = logits.max(1)
-        normal = top + np.log(np.exp(logits - top[:, None]).sum(1))
-        return float((normal - logits[np.arange(len(logits)), self.codes]).mean())
-
-    def fitted(self) -> np.ndarray:
-        """The most likely temperature (as a factor) and weight of the prior."""
-        found = minimize(self.loss, np.array([1.0, 0.5]), method="Nelder-Mead", options={"maxiter": 120, "xatol": 1e-3})
-        return np.asarray(found.x)
-
-    def accuracy(self, weights: np.ndarray) -> float:
-        """The mean over clients."""
-        right = (weights[0] * self.logs + weights[1] * self.priors).argmax(1) == self.codes
-        return float((np.bincount(self.owners, right) / np.bincount(self.owners)).mean())
+def swept(grids: Mapping[str, tuple[Any, ...]], score: Callable[[Values], float], log: dict[str, float]) -> dict[str, Any]:
+    """The best values, one parameter after another."""
+    best = {name: values[0] for name, values in grids.items()}
+    for name, values in grids.items():
+        scores = {}
+        for value in values:
+            tried = {**best, name: value}
+            key = json.dumps(tried)
+            if key not in log:
+                try:
+                    log[key] = score(tried)
+                except NotFiniteError:  # it diverged
+                    log[key] = 0.0
+            scores[value] = log[key]
+        best[name] = max(scores, key=lambda value: scores[value])
+    return best
 
 
-PLAIN = np.array([1.0, 0.0])
+class Cell:
+    """One method on one cut: what is held out decides, seeds measure."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.given = given
+        self.split, clients, alpha, self.name, self.what = given.cell.split("/")
+        self.rival, data = RIVALS[self.name], load(given.path)
+        self.cut = partial(federation, data, self.split, int(clients), float(alpha))
+        self.start = f"{self.split}/{clients}/{alpha}"
+
+    def run(self, values: Values, parts: gf.Federation, rounds: int) -> gf.Result:
+        return gf.run(made(self.rival, rounds, values), parts, device=self.given.device, keep_total=False)
+
+    def held_out(self) -> list[dict[str, Any]]:
+        """What is fitted, and on what grounds, for the method and those that end otherwise."""
+        parts, log = self.cut(0).validation(), dict[str, float]()
+
+        def tried(values: Values) -> float:
+            evidence = Evidence(self.run(values, parts, SWEEP_ROUNDS).heads, parts)
+            return evidence.accuracy(evidence.fitted())
+
+        best = swept(self.rival.grids, tried, log)
+        result = self.run(best, parts, self.given.rounds)
+        rows = [self._row(self.name, best, log, Evidence(result.heads, parts).fitted())]
+        for name, grids in self.rival.then.items():
+            found, seen = dict[str, Evidence](), dict[str, float]()
+
+            def ended(values: Values, name: str = name, found: dict[str, Evidence] = found, result: gf.Result = result) -> float:
+                heads = finished(name, self.rival, values, result, parts, self.given.device)
+                found[json.dumps(values)] = evidence = Evidence(heads, parts)
+                return evidence.accuracy(evidence.fitted())
+
+            chosen = swept(grids, ended, seen)
+            rows.append(self._row(name, chosen, seen, found[json.dumps(chosen)].fitted()))
+        return rows
+
+    def _row(self, name: str, best: Values, log: Values, weights: np.ndarray) -> dict[str, Any]:
+        fitted = {"temperature": 1 / float(weights[0]), "prior": float(weights[1])}
+        return {"cell": f"{self.start}/{name}", "method": name, "chosen": best, "swept": log, **fitted}
+
+    def seed(self, number: int, fitted: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The figures of a seed, with what was fitted."""
+        parts = self.cut(number)
+
+        def row(name: str, heads: Any) -> dict[str, Any]:
+            weights = np.array([1 / fitted[name]["temperature"], fitted[name]["prior"]])
+            return {"cell": f"{self.start}/{name}", "seed": number, **Evidence(heads, parts).figures(weights)}
+
+        result = self.run(fitted[self.name]["chosen"], parts, self.given.rounds)
+        rows = [row(self.name, result.heads)]
+        for name in self.rival.then:
+            rows.append(row(name, finished(name, self.rival, fitted[name]["chosen"], result, parts, self.given.device)))
+        return rows
 
 
 def run_one(given: argparse.Namespace) -> None:
-    split, clients, alpha, name = given.cell.split("/")
-    cut = partial(federation, given.path, split, int(clients), float(alpha))
-    held_out, swept = cut(0).validation(), {}
-
-    def tried(**given_values: float) -> float:
-        try:
-            evidence = Evidence(rival(name, SWEEP_ROUNDS, **given_values), held_out, given.device)
-            found = evidence.accuracy(evidence.fitted())
-        except NotFiniteError:  # it diverged
-            found = 0.0
-        swept[json.dumps(given_values)] = found
-        return found
-
-    if name in RIVALS:
-        best = {"lr": max(RATES, key=lambda rate: tried(lr=rate))}
-        if name == "feddbe":
-            asked = swept[json.dumps(best)]
-            kappas = {50.0: asked} | {kappa: tried(kappa=kappa, **best) for kappa in KAPPAS}
-            best["kappa"] = max(kappas, key=lambda kappa: kappas[kappa])
-        made = rival(name, given.rounds, **best)
+    cell, out = Cell(given), Path(given.out)
+    if cell.what == HELD_OUT:
+        rows = cell.held_out()
     else:
-        made = closed(name)
-    weights = Evidence(made, held_out, given.device).fitted()
-    seeds = [Evidence(made, cut(seed), given.device) for seed in range(given.seeds)]
-    figures = {
-        "cell": given.cell, "method": name, "swept": swept, "temperature": 1 / float(weights[0]), "prior": float(weights[1]),
-        "plain": [one.accuracy(PLAIN) for one in seeds], "with_prior": [one.accuracy(weights) for one in seeds],
-        "log_loss": [one.loss(weights) for one in seeds], "plain_log_loss": [one.loss(PLAIN) for one in seeds],
-    }  # fmt: skip
-    cell_path(Path(given.out), given.cell).write_text(json.dumps(figures))
+        before = json.loads(cell_path(out, f"{cell.start}/{cell.name}/{HELD_OUT}").read_text())
+        rows = cell.seed(int(cell.what), {row["method"]: row for row in before})
+    rows = [{**row, "code": code_of(row["cell"].rpartition("/")[2].removesuffix("-mlp").removesuffix("-linear"))} for row in rows]
+    path = cell_path(out, given.cell)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(rows))
+    part.replace(path)
+
+
+# --- what is done, and what is to do ---
+
+
+def unpack(kept: Mapping[str, Any], out: Path, again: list[str]) -> None:
+    """Lay the cells of a result file out again, so that they are not run once more, but for those of some methods."""
+    out.mkdir(parents=True, exist_ok=True)
+    for cell, rows in kept.items():
+        if not cell_path(out, cell).exists() and cell.split("_")[3] not in again:
+            cell_path(out, cell).write_text(json.dumps(rows))
+
+
+def gathered(cells: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """A row for every method on every cut, its seeds in lists."""
+    rows = dict[str, dict[str, Any]]()
+    for cell in sorted(cells):
+        for row in cells[cell]:
+            if "method" in row:
+                rows[row["cell"]] = {**row, "seeds": []}
+    for cell in sorted(cells):
+        for row in cells[cell]:
+            if "seed" in row and row["cell"] in rows:
+                into = rows[row["cell"]]
+                into["seeds"].append(row["seed"])
+                for key, value in row.items():
+                    if key not in ("cell", "seed", "code"):
+                        into.setdefault(key, []).append(value)
+    return [row for row in rows.values() if row["seeds"]]
+
+
+def codes(cells: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
+    """The code that a method's figures are of: "mixed" where cells are of several."""
+    found: dict[str, set[str]] = {}
+    for row in itertools.chain.from_iterable(cells.values()):
+        found.setdefault(row["cell"].rpartition("/")[2].removesuffix("-mlp").removesuffix("-linear"), set()).add(row["code"])
+    return {method: "mixed" if len(several) > 1 else several.pop() for method, several in sorted(found.items())}
 
 
 def main() -> None:
@@ -142,23 +237,45 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=200)
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing that might not end by then")
     parser.add_argument("--splits", default=",".join(SPLITS))
-    parser.add_argument("--methods", default=",".join((*RIVALS, *CLOSED)))
+    parser.add_argument("--cuts", default=",".join(f"{clients}/{alpha}" for clients, alpha in CELLS))
+    parser.add_argument("--methods", default=",".join(RIVALS))
     parser.add_argument("--out", default="build/fair")
+    parser.add_argument("--results", default=str(RESULTS / "fair.json"))
+    parser.add_argument("--again", default="", help="methods whose cells are measured anew")
     parser.add_argument("--cell", default="", help="run this one cell (used by the benchmark itself)")
     given = parser.parse_args()
     if given.cell:
         return run_one(given)
-    cells = [
-        f"{split}/{clients}/{alpha}/{name}"
-        for split in given.splits.split(",") for name in given.methods.split(",") for clients, alpha in CELLS
-    ]  # fmt: skip
-    passed = [given.path]
-    for key in ("device", "rounds", "seeds", "out"):
-        passed += [f"--{key}", str(getattr(given, key))]
-    rows = run_cells("benchmarks.fair", cells, passed, Path(given.out), given.jobs)
-    return write("fair", {"rounds": given.rounds, "seeds": given.seeds, "rows": rows})
+    out, results, until = Path(given.out), Path(given.results), time.monotonic() + 60 * given.minutes
+    if results.exists():
+        unpack(json.loads(results.read_text()).get("cells", {}), out, given.again.split(","))
+    load(given.path)  # whole, once
+    passed = [given.path, "--device", given.device, "--rounds", str(given.rounds), "--out", given.out]
+    asked = dict[str, list[str]]()
+    for what in (HELD_OUT, *map(str, range(given.seeds))):
+        asked[what] = [
+            f"{split}/{cut}/{name}/{what}"
+            for split in given.splits.split(",") for name in given.methods.split(",") for cut in given.cuts.split(",")
+        ]  # fmt: skip
+    for what, names in asked.items():
+        ready = [name for name in names if what == HELD_OUT or _held_out(out, name).exists()]
+        sweeps = 3 if what == HELD_OUT else 1
+        seconds = {
+            name: (sweeps if RIVALS[name.split("/")[3]].grids else 1) * RIVALS[name.split("/")[3]].seconds for name in ready
+        }
+        run_cells("benchmarks.fair", ready, passed, out, given.jobs, until, seconds)
+    cells = {path.stem: json.loads(path.read_text()) for path in sorted(out.glob("*.json"))}
+    rows = gathered(cells)
+    figures = {"rounds": given.rounds, "rows": rows, "cells": cells, "stamp": {**made_here(), "code": codes(cells)}}
+    results.write_text(json.dumps(figures) + "\n")
+    print(f"{len(cells)} cells, {sum(len(row['seeds']) for row in rows)} figures in {results}", flush=True)
+
+
+def _held_out(out: Path, cell: str) -> Path:
+    return cell_path(out, f"{cell.rpartition('/')[0]}/{HELD_OUT}")
 
 
 if __name__ == "__main__":

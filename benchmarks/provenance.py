@@ -1,20 +1,22 @@
 """Where figures come from, and whether the code of their methods has changed since.
 
     python -m benchmarks.provenance            what is stale, cheapest first, with the command that remakes it
-    make figures                               the same
+    python -m benchmarks.provenance --adopt fair    a result file made on another machine is here: take its stamp
+    make figures                               the same as the first
 
 Beside every result file stands a stamp, in results/provenance.json: commit, versions, machine, and for every method a hash of the
 code that it is made of (its module and all that this imports of gramfold; comments, docstrings and empty lines do not count). The
 pages say which commit a table is of, and name the methods whose code is another by now. A test holds pages to that.
 """
 
+import argparse
 import ast
 import hashlib
 import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -67,7 +69,11 @@ SOURCES = {
     "every_data": Source("every_data --cifar FILE.npz --shift FILE.npz", ANALYTIC, 180),
     "differ": Source("differ FOLDER", ANALYTIC, 15),
     "gpu": Source("gpu", ("pace", "apfl"), 3),
-    "fair": Source("fair FILE.npz --device cuda --jobs 14", (*ANALYTIC, "localclasses", "fedavg", "feddbe"), 20),
+    "fair": Source(
+        "fair FILE.npz --device cuda --jobs 14",
+        (*ANALYTIC, "localclasses", "fedcgs", "gh-ofl", "fedcof", "safle", "fedavg", "fedavg-ft", "lp-ft", "fedrep"),
+        40,
+    ),
     "ceiling": Source("ceiling FILE.npz --device cuda", (), 10),
     "gradient_gpu": Source("gradient_gpu", ("heart-pfl",), 10),
     "gradient_table": Source("gradient_table FILE.npz --device cuda --jobs 14", (*ANALYTIC, "fedavg", "feddbe", "ditto"), 60),
@@ -148,11 +154,23 @@ def _bare(name: str) -> str:
 def stamp(name: str, **more: Any) -> None:
     """Note where the result file of this name comes from, now that it is written."""
     methods = SOURCES[name].methods if name in SOURCES else ()
-    found = {
+    _note(name, {**made_here(), "code": {each: code_of(each) for each in methods}, **more})
+
+
+def made_here() -> dict[str, Any]:
+    """Commit, machine and versions of this moment."""
+    return {
         "commit": commit(), "machine": platform.machine(), "cores": len(os.sched_getaffinity(0)), "device": _device(),
         "versions": {"python": platform.python_version(), **_versions()},
-        "code": {each: code_of(each) for each in methods}, **more,
     }  # fmt: skip
+
+
+def adopt(name: str) -> None:
+    """Note the stamp that a result file itself brings from another machine."""
+    _note(name, json.loads((RESULTS / f"{name}.json").read_text())["stamp"])
+
+
+def _note(name: str, found: Mapping[str, Any]) -> None:
     stamps = {**stamps_now(), name: found}
     STAMPS.write_text(json.dumps(dict(sorted(stamps.items())), indent=1) + "\n")
 
@@ -223,6 +241,11 @@ def stale() -> list[str]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--adopt", help="a result file, by its name, that was made elsewhere and brings its stamp")
+    given = parser.parse_args()
+    if given.adopt:
+        return adopt(given.adopt)
     names = stale()
     for name in names:
         made = SOURCES[name]

@@ -13,6 +13,7 @@ from scipy.stats import t
 from benchmarks.cells import markdown
 from benchmarks.dask_fold import page as dask_page
 from benchmarks.differ import page as differ_page
+from benchmarks.pages import fair
 from benchmarks.provenance import age
 from benchmarks.timing import RESULTS
 from gramfold.bench import open_bench
@@ -59,84 +60,6 @@ def _expected(rows: list[dict[str, Any]]) -> list[str]:
     """What PACE says of itself, and how well its probabilities hold."""
     estimate = _line("PACE's leave-one-out estimate, without test data", _means(rows, "pace_loo_estimate"))
     return [estimate, _line("PACE, expected calibration error", _means(rows, "pace_calibration_error", 1), 3)]
-
-
-NAMES = {
-    "local": "Local", "afl": "AFL", "localclasses": "LocalClasses", "fedhip": "FedHiP", "apfl": "APFL", "fedavg": "FedAvg, linear head",
-    "fedavg-mlp": "FedAvg, `mlp:256`", "feddbe": "FedDBE, `mlp:256`", "pace-linear": "PACE, linear map", "pace": "PACE",
-}  # fmt: skip
-OURS = ("pace-linear", "pace")
-
-
-def fair(split: str) -> str:
-    """Every method as it is, and with the class prior; PACE has one of its own."""
-    found = {row["cell"]: row for row in load("fair")["rows"]}
-    columns = [(clients, alpha) for clients in (50, 100) for alpha in (0.1, 0.5, 1.0)]
-
-    def mean(name: str, clients: int, alpha: float, key: str) -> float | None:
-        row = found.get(f"{split}/{clients}/{alpha}/{name}")
-        return None if row is None else 100 * float(np.mean(row[key]))
-
-    lines = ["| | " + " | ".join(f"{clients} clients, {alpha}" for clients, alpha in columns) + " |", "| --- |" + " ---: |" * 6]
-    for name, title in NAMES.items():
-        plain = [mean(name, *column, "plain") for column in columns]
-        adjusted = [mean(name, *column, "with_prior") for column in columns]
-        if all(value is None for value in plain):
-            continue
-        both = [
-            "-" if one is None or two is None else f"**{one:.1f}**" if name in OURS else f"{one:.1f} / {two:.1f}"
-            for one, two in zip(plain, adjusted, strict=True)
-        ]
-        lines.append(f"| {title} | {' | '.join(both)} |")
-    return "\n".join(lines)
-
-
-def fair_lead(split: str, ours: str = "pace") -> list[float]:
-    """By how many points PACE is ahead of the best of the others, their prior included, in every cell that was measured."""
-    found = {row["cell"]: row for row in load("fair")["rows"]}
-    leads = []
-    for clients, alpha in ((clients, alpha) for clients in (50, 100) for alpha in (0.1, 0.5, 1.0)):
-        start = f"{split}/{clients}/{alpha}/"
-        rivals = [
-            max(np.mean(row["plain"]), np.mean(row["with_prior"]))
-            for cell, row in found.items()
-            if cell.startswith(start) and row["method"] not in OURS
-        ]
-        mine = found.get(start + ours)
-        if mine is not None and rivals:
-            leads.append(100 * float(np.mean(mine["plain"]) - max(rivals)))
-    return leads
-
-
-def front_table() -> str:
-    """The README's: every method under one protocol."""
-    leads = fair_lead("shares")
-    says = f"PACE is {min(leads):+.1f} to {max(leads):+.1f} points from the best of the others, prior included." if leads else ""
-    return "\n\n".join([fair("shares"), f"{says} {age('fair')}".strip()])
-
-
-def one_protocol() -> str:
-    """The section of docs/results.md on rivals with the same prior, on both kinds of test split."""
-    figures = load("fair")
-    parts = [
-        "## One protocol for all",
-        f"CIFAR-100 as frozen DINOv2-small features. Each method as it is / with the class prior, a temperature and a weight of the prior, fitted on a fifth of every client's training images, held out "
-        f"from a run of its own; {figures['seeds']} seeds; gradient methods {figures['rounds']} rounds, learning rates swept beyond their winners, each cell for itself. PACE has a prior of its own, and nothing "
-        "fitted. `python -m benchmarks.fair FILE.npz --device cuda`. FedDBE's rate was chosen after 20 rounds, and it diverged before 200 where it is not listed.",
-    ]
-    for split, title in (
-        ("shares", "Test images in each client's training shares"),
-        ("fresh", "A fresh draw: each client's images split at random"),
-    ):
-        if any(row["cell"].startswith(split) for row in figures["rows"]):
-            leads = fair_lead(split)
-            says = (
-                f"PACE's lead over the best of the others, cell by cell: {', '.join(f'{lead:+.1f}' for lead in leads)}."
-                if leads
-                else ""
-            )
-            parts += [f"### {title}", fair(split), says]
-    return "\n\n".join([*filter(None, parts), age("fair")])
 
 
 def gains(rows: list[dict[str, Any]]) -> str:
@@ -916,9 +839,9 @@ def main() -> None:
     (ROOT / "docs" / "convolution_results.md").write_text(convolution())
     head = "# Results\n\nMade by `python -m benchmarks.tables` from `benchmarks/results/*.json`, each by the command named."
     (ROOT / "docs" / "results.md").write_text(
-        "\n\n".join([head, one_protocol(), accuracy(), core(), cost(), gpu(), deep(), flower()]) + "\n"
+        "\n\n".join([head, fair.section(), accuracy(), core(), cost(), gpu(), deep(), flower()]) + "\n"
     )
-    _put(ROOT / "README.md", front_table())
+    _put(ROOT / "README.md", fair.front())
     _put(ROOT / "docs" / "gradient.md", gradient_gpu())
     _put(
         ROOT / "docs" / "pace.md", f"{binary()}\n\nTen other seeds (100 to 109), of some of them:\n\n{binary(name='binary_100')}"

@@ -18,6 +18,8 @@ from gramfold.heads import Explanation, Head, load_head
 from gramfold.methods import (
     AFL,
     APFL,
+    GHOFL,
+    LPFT,
     PACE,
     DeepAFL,
     Ditto,
@@ -26,11 +28,14 @@ from gramfold.methods import (
     FedAS,
     FedAvg,
     FedAvgFT,
+    FedCGS,
+    FedCOF,
     FedDBE,
     FedHiP,
     FedPCL,
     FedProx,
     FedProxFT,
+    FedRep,
     FedSelect,
     FedZO,
     HeartPFL,
@@ -40,6 +45,7 @@ from gramfold.methods import (
     PaceCNN,
     PFedACnnL,
     PFedMe,
+    SAFLe,
 )  # fmt: skip
 from gramfold.moments import Moments
 from gramfold.privacy import DP, SecureSum
@@ -56,13 +62,13 @@ if TYPE_CHECKING:
     from gramfold.sources import Columns
 
 __all__ = [
-    "AFL", "APFL", "DP", "PACE", "ClientResult", "Columns", "Comparison", "DeepAFL", "Ditto", "Explanation", "FedACnnL",
-    "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect", "FedZO",
-    "Federation", "GramfoldError", "Head", "HeartPFL", "IllConditionedWarning", "InputError", "LearnedFeaturesWarning",
-    "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe", "PaceCNN", "PersonalizedClassifier",
-    "PersonalizedRegressor", "PrecisionWarning", "Result", "SecureSum", "SharedHeadWarning", "TableTransformer",
-    "__version__", "compare", "load_data", "load_head", "load_result", "open_backbone", "run", "series", "windows",
-    "write_onnx", "write_sklearn", "write_torch",
+    "AFL", "APFL", "DP", "GHOFL", "LPFT", "PACE", "ClientResult", "Columns", "Comparison", "DeepAFL", "Ditto", "Explanation",
+    "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedCGS", "FedCOF", "FedDBE", "FedHiP", "FedPCL", "FedProx",
+    "FedProxFT", "FedRep", "FedSelect", "FedZO", "Federation", "GramfoldError", "Head", "HeartPFL", "IllConditionedWarning",
+    "InputError", "LearnedFeaturesWarning", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe", "PaceCNN",
+    "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning", "Result", "SAFLe", "SecureSum",
+    "SharedHeadWarning", "TableTransformer", "__version__", "compare", "load_data", "load_head", "load_result",
+    "open_backbone", "run", "series", "windows", "write_onnx", "write_sklearn", "write_torch",
 ]  # fmt: skip
 
 _LATER = {

@@ -4,9 +4,13 @@ from gramfold.methods.afl import AFL
 from gramfold.methods.apfl import APFL
 from gramfold.methods.deepafl import DeepAFL
 from gramfold.methods.fedacnnl import FedACnnL
+from gramfold.methods.fedcgs import FedCGS
+from gramfold.methods.fedcof import FedCOF
 from gramfold.methods.fedhip import FedHiP
+from gramfold.methods.gh_ofl import GHOFL
 from gramfold.methods.gradient import (
     GRADIENT,
+    LPFT,
     Ditto,
     FedALA,
     FedAS,
@@ -16,6 +20,7 @@ from gramfold.methods.gradient import (
     FedPCL,
     FedProx,
     FedProxFT,
+    FedRep,
     FedSelect,
     FedZO,
     HeartPFL,
@@ -29,17 +34,21 @@ from gramfold.methods.pacecnn import PaceCNN
 from gramfold.methods.pfedacnnl import PFedACnnL
 from gramfold.methods.protocol import Batched, ClientData, Method, Tunable
 from gramfold.methods.registry import check_from_file, find_method, known_methods, make_method, register, spec_of
+from gramfold.methods.safle import SAFLe
 
 ANALYTIC: tuple[type[Method], ...] = (Local, AFL, LocalClasses, FedHiP, APFL, PACE, DeepAFL)
+ONE_HEAD: tuple[type[Method], ...] = (FedCGS, GHOFL, FedCOF, SAFLe)
+"""Others in closed form, for classes: one head for all clients."""
 ON_IMAGES: tuple[type[Method], ...] = (FedACnnL, PFedACnnL, PaceCNN)
 """Analytic methods that take images; all of `ANALYTIC` take features."""
-METHODS: dict[str, type[Method]] = {method.name: method for method in (*ANALYTIC, *ON_IMAGES, *GRADIENT)}
+METHODS: dict[str, type[Method]] = {method.name: method for method in (*ANALYTIC, *ONE_HEAD, *ON_IMAGES, *GRADIENT)}
 """gramfold's own methods, by their names on the command line."""
 register(METHODS)
 
 __all__ = [
-    "AFL", "ANALYTIC", "APFL", "GRADIENT", "METHODS", "ON_IMAGES", "PACE", "Batched", "ClientData", "DeepAFL", "Ditto",
-    "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect",
-    "FedZO", "HeartPFL", "Local", "LocalClasses", "LocalSGD", "Method", "PFedACnnL", "PFedMe", "PaceCNN", "Tunable",
-    "check_from_file", "find_method", "known_methods", "make_method", "spec_of",
+    "AFL", "ANALYTIC", "APFL", "GHOFL", "GRADIENT", "LPFT", "METHODS", "ONE_HEAD", "ON_IMAGES", "PACE", "Batched", "ClientData",
+    "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedCGS", "FedCOF", "FedDBE", "FedHiP", "FedPCL",
+    "FedProx", "FedProxFT", "FedRep", "FedSelect", "FedZO", "HeartPFL", "Local", "LocalClasses", "LocalSGD", "Method",
+    "PFedACnnL", "PFedMe", "PaceCNN", "SAFLe", "Tunable", "check_from_file", "find_method", "known_methods", "make_method",
+    "spec_of",
 ]  # fmt: skip

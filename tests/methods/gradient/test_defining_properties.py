@@ -9,6 +9,8 @@ import gramfold as gf
 from gradient_cases import client_data, distance, quick, weights
 from gramfold.methods.gradient.fedas import fisher_traces
 
+BASE = "base.0.weight"
+
 
 def rounds_of(method, federation):
     """Run the rounds by hand: the clients with their memories, and the broadcast after each round."""
@@ -227,3 +229,32 @@ def test_pfedme_moves_the_shared_model_towards_the_personal_one(federation):
         np.testing.assert_allclose(
             np.asarray(upload["model/head.weight"]) / client.train.n, np.asarray(client.memory["personal/head.weight"]), atol=1e-6
         )
+
+
+def test_lp_ft_without_a_probe_is_fedavg_with_fine_tuning_and_a_probe_leaves_the_base(federation):
+    tuned = gf.run(quick(gf.FedAvgFT, model="mlp:8"), federation)
+    assert same(gf.run(quick(gf.LPFT, model="mlp:8", probe_epochs=0), federation), tuned)
+    probed = gf.run(quick(gf.LPFT, model="mlp:8", finetune_epochs=0), federation)
+    for head in probed.heads.values():
+        assert np.array_equal(weights(head, BASE), weights(probed.global_head, BASE))
+        assert not np.array_equal(weights(head), weights(probed.global_head))
+
+
+def test_fedrep_sends_its_base_alone_trains_both_parts_in_turns_and_keeps_heads_apart(federation):
+    method = quick(gf.FedRep, standardize=False, rounds=1, model="mlp:8", head_epochs=3)
+    clients, (before, after) = rounds_of(method, federation)
+    assert before.model.keys() == after.model.keys() == {name for name in before.model if name.startswith("base.")}
+    untrained = quick(gf.FedRep, standardize=False, rounds=1, model="mlp:8", head_epochs=0)
+    assert {key.split("/")[1].split(".")[0] for key in clients[0].memory} == {"head"}
+    first, second = (rounds_of(each, federation)[0][0].memory["own/head.weight"] for each in (method, untrained))
+    assert not np.array_equal(np.asarray(first), np.asarray(second))
+    result = gf.run(quick(gf.FedRep, model="mlp:8"), federation)
+    one, other = result.heads["0"], result.heads["1"]
+    assert np.array_equal(weights(one, BASE), weights(other, BASE))
+    assert not np.array_equal(weights(one), weights(other))
+
+
+@pytest.mark.parametrize("kind", [gf.FedRep, gf.LPFT])
+def test_what_trains_base_and_head_apart_needs_a_base(kind, federation):
+    with pytest.raises(gf.GramfoldError, match="'linear' has no base; use mlp:WIDTH"):
+        gf.run(quick(kind, model="linear"), federation)

@@ -10,18 +10,20 @@ from gramfold.methods.gradient.feddbe import FedDBE
 from gramfold.methods.gradient.fedpcl import FedPCL
 from gramfold.methods.gradient.fedprox import FedProx
 from gramfold.methods.gradient.fedprox_ft import FedProxFT
+from gramfold.methods.gradient.fedrep import FedRep
 from gramfold.methods.gradient.fedselect import FedSelect
 from gramfold.methods.gradient.fedzo import FedZO
 from gramfold.methods.gradient.heart_pfl import HeartPFL
 from gramfold.methods.gradient.local_sgd import LocalSGD
+from gramfold.methods.gradient.lp_ft import LPFT
 from gramfold.methods.gradient.pfedme import PFedMe
 
 GRADIENT: tuple[type[Gradient], ...] = (
-    LocalSGD, FedAvg, FedProx, FedAvgFT, FedProxFT, Ditto, FedALA, FedDBE, FedAS, FedPCL, FedSelect, FedZO, PFedMe,
+    LocalSGD, FedAvg, FedProx, FedAvgFT, FedProxFT, Ditto, FedALA, FedDBE, FedAS, FedRep, LPFT, FedPCL, FedSelect, FedZO, PFedMe,
     HeartPFL,
 )  # fmt: skip
 
 __all__ = [
-    "GRADIENT", "Ditto", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedPCL", "FedProx", "FedProxFT", "FedSelect",
-    "FedZO", "Gradient", "HeartPFL", "LocalSGD", "PFedMe",
+    "GRADIENT", "LPFT", "Ditto", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedPCL", "FedProx", "FedProxFT", "FedRep",
+    "FedSelect", "FedZO", "Gradient", "HeartPFL", "LocalSGD", "PFedMe",
 ]  # fmt: skip
