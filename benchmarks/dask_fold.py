@@ -2,10 +2,10 @@
 
     python -m benchmarks.dask_fold [--turns 5] [--clients 48] [--rows 500] [--features 1500]
 
-AFL over clients that are read where they are worked on: what is timed is the round of uploads, from the first task to the one sum.
-Both clusters are up all the time and take turns; the best turn of each counts. Beside the seconds stand the processor's seconds of
-the workers, which a busy machine disturbs less, and how much faster two workers are than one at plain products of matrices at the
-same time: what this machine has to give. Under three minutes on two quiet cores.
+AFL over clients that are read where they are worked on: what is timed is the round of uploads, from the first task to the one
+sum. Both clusters are up all the time and take turns; the best turn of each counts. Beside the seconds stand the processor's
+seconds of the workers, which a busy machine disturbs less, and how much faster two workers are than one at plain products of
+matrices at the same time: what this machine has to give. Under three minutes on two quiet cores.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def measured(turns: int, clients: int, rows: int, features: int) -> dict[str, An
         {str(k): partial(read, k, rows) for k in range(clients)}, labels=range(CLASSES), test=0.05
     )
     method = gf.AFL(features=f"bias+fourier:{features}", beta=1.0)
-    clusters = {n: LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=None) for n in (1, 2)}
+    clusters = {n: LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=":0") for n in (1, 2)}
     connected = {n: Client(cluster, set_as_default=False) for n, cluster in clusters.items()}
     try:
         for client in connected.values():
