@@ -22,7 +22,7 @@ ALL = [*(method() for method in ANALYTIC), gf.FedHiP(at="server")]
 def cluster():
     """Two workers of a thread each."""
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local,
         distributed.Client(local, set_as_default=False) as client,
     ):
         yield client

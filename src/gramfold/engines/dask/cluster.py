@@ -69,7 +69,7 @@ def _connected(given: Any) -> "Iterator[Client]":
         yield given
         return
     if given is None:
-        own = LocalCluster(n_workers=cpu_count(), threads_per_worker=1, dashboard_address=None)
+        own = LocalCluster(n_workers=cpu_count(), threads_per_worker=1, dashboard_address=":0")
         with own, Client(own, set_as_default=False) as client:
             yield client
         return
