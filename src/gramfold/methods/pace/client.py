@@ -147,7 +147,7 @@ def _of_classes(
     if leverages is not None and len(counts) > 2:
         place = LeftOutDiscriminant.of(pooled.discriminant, counts, scores, codes, copies * once, leverages).place
         place = partial(_on_numpy, place)
-    centre, precision = priors.of_evidence(len(counts), space.map)
+    centre, precision = priors.of_evidence(len(counts), space.map, pooled.discriminant.correlation(counts))
     step = priors.step_of(len(counts), float(once.sum()))
     return OfClasses(codes, prior, once, judges, terms(len(counts)), place, centre, precision, step, weights)
 
