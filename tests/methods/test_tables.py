@@ -88,7 +88,8 @@ def test_where_all_there_is_goes_along_straight_lines_curved_features_cost_nothi
     def off(result: gf.Result) -> float:
         return float(np.sqrt(np.mean((np.asarray(result.global_head.predict(X[600:])).reshape(-1) - y[600:]) ** 2)))
 
-    assert curved.chosen["curves_dearer"] >= 100 and "curves_dearer" not in alike.chosen
+    assert curved.chosen["curves_dearer"] >= 100
+    assert "curves_dearer" not in alike.chosen
     assert off(curved) < 1.02 * off(straight) < 0.98 * off(alike)
 
 
