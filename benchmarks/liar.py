@@ -70,7 +70,7 @@ def after(lie: Lie | None) -> dict[str, Any]:
             lies = lie is not None and client is clients[0]
             upload = lie(method, client, broadcast) if lie is not None and lies else method.local(client, broadcast)
             try:
-                method.check(upload, broadcast)
+                method.asked(broadcast).check(upload)
             except gf.GramfoldError:
                 assert lies, "an honest client is never refused"
                 refused += 1

@@ -329,12 +329,14 @@ def _models(folder: Path, federation: gf.Federation) -> Iterator[Specimen]:
 
         yield Specimen(f"head/{label}", (folder / "head").read_bytes(), at(folder, "head", gf.load_head), use)
         records = {"begin": method.begin(clients.task), "final": result.run.broadcast}
-        if method.keeps_uploads:
-            records["reply"] = method.reply(method.local(ClientData("north", sample), records["begin"]), records["final"])
+        if method.answer is not None:
+            records["reply"] = method.answer(method.local(ClientData("north", sample), records["begin"]), records["final"])
         for what, record in records.items():
             yield Specimen(f"broadcast/{label}-{what}", record.pack().to_bytes(), _read_record, _use_record)
         if method in TABLES:  # the round of the moments, after those in which the map is learned
-            records["begin"] = method.again(clients.task, result.run.broadcast)
+            revisable = method.revisable(result.run.broadcast)
+            assert revisable is not None
+            records["begin"] = revisable.again(clients.task)
         if method not in GRADIENT:
             at_site = partial(_use_at_site, method, sample)
             yield Specimen(f"at a site/{label}", records["begin"].pack().to_bytes(), _read_record, at_site)

@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 import gramfold as gf
 from gramfold import extend, uploads
 from gramfold.features import Bias, Concat
+from gramfold.methods import phases
 from test_snippets import BLOCK, ROOT
 
 
@@ -85,6 +88,70 @@ def test_what_does_not_fit_is_refused_from_elsewhere(posted, federation):
 
     with pytest.raises(gf.GramfoldError, match="expected moments"):
         posted(federation, Lies())
+
+
+def test_a_phase_finds_what_pooled_data_say(shown, posted, federation, blobs):
+    """Whatever carries it out; sums travel as they are, so that nothing but rounding differs."""
+    pooled = np.concatenate([client.train().inputs for client in federation])
+    plain = gf.run(gf.AFL(features=shown["Above"](tuple(pooled.mean(0).tolist()))), federation)
+    method = shown["ComparedAFL"]()
+    for result in (gf.run(method, federation), posted(federation, method), gf.run(method, federation, secure=gf.SecureSum())):
+        assert result.rounds == 2
+        np.testing.assert_allclose(result.global_head.scores(blobs[0]), plain.global_head.scores(blobs[0]), rtol=0, atol=1e-6)
+
+
+def test_samples_come_and_go_behind_a_phase(shown, federation, blobs):
+    result, gone = gf.run(shown["ComparedAFL"](), federation), next(iter(federation))
+    X, y = gone.train().inputs, np.asarray(federation.task.labels)[gone.train().targets]
+    with pytest.warns(gf.LearnedFeaturesWarning):
+        fewer = result.forget(X, y, gone.name)
+    again = fewer.update(add={gone.name: (X, y)})
+    np.testing.assert_allclose(again.global_head.scores(blobs[0]), result.global_head.scores(blobs[0]), atol=1e-8)
+
+
+def test_what_a_phase_did_not_ask_for_is_refused(shown, posted, federation):
+    def lie(self, client, broadcast):
+        return extend.NamedSums({"n": np.ones(1), "sums": np.ones(1)})
+
+    Lies = type("Lies", (shown["ComparedAFL"],), {"local": lie})
+    with pytest.raises(gf.GramfoldError, match="sums has shape"):
+        posted(federation, Lies())
+
+
+@dataclass(frozen=True)
+class Start(extend.Record, kind="test/start"):
+    """A method's broadcast that holds what was found."""
+
+    space: extend.Space
+    told: tuple[str, ...] = ()
+
+    def telling(self, found) -> "Start":
+        return replace(self, told=(*self.told, str(found)))
+
+
+class Known:
+    """A question that needs no asking."""
+
+    rounds = 0
+
+    def begin(self, start, seed):
+        return "known"
+
+
+def test_a_chain_asks_in_order_and_only_what_has_to_be_asked(shown):
+    space = gf.AFL(features="bias+linear").begin(extend.Task(2, (0, 1), 2, 0)).space
+    chain = [extend.Link(question, Start.telling) for question in (Known(), shown["Levels"](), Known())]
+    asked: Any = phases.begun(chain, Start(space), 0)
+    assert (asked.place, asked.start.told) == (1, ("known",))
+    total = extend.NamedSums({"n": np.array([2.0]), "sums": np.array([1.0, 3.0])})
+    arrived: Any = extend.Record.unpack(extend.Packet.from_bytes(asked.pack().to_bytes()))
+    found: Any = phases.following(chain, arrived, total)
+    assert found.told == ("known", "[0.5 1.5]", "known")
+
+
+def test_a_check_under_a_former_name_is_not_passed_over():
+    with pytest.raises(gf.GramfoldError, match=r"Old.check would never be called: write asked"):
+        type("Old", (gf.AFL,), {"check": lambda self, upload, broadcast: None})
 
 
 def test_the_page_is_on_the_site():

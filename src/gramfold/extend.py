@@ -10,6 +10,9 @@ from gramfold.features import DrawnMap, FeatureMap, Map, draw
 from gramfold.federation import Client, Dataset, Federation, Samples, Task
 from gramfold.heads import Head, Stream
 from gramfold.methods import Batched, ClientData, Method, Tunable
+from gramfold.methods.asked import Asked, AskedSums
+from gramfold.methods.phases import Link, Phase, Question
+from gramfold.methods.protocol import Revisable
 from gramfold.methods.spaces import Space
 from gramfold.moments import Implied, Moments
 from gramfold.results.result import Result
@@ -20,10 +23,10 @@ from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 __all__ = [
-    "Batched", "Client", "ClientData", "Contribution", "Dataset", "DrawnMap", "FeatureMap", "Federation", "Final", "Finished",
-    "Fold", "Head", "Implied", "Map", "Method", "Moments", "NamedSums", "Packet", "Record", "Result", "Round", "RunOptions",
-    "Samples", "Space", "Stream", "Task", "Transport", "Tunable", "Upload", "draw", "register_upload", "run_over",
-    "unpack_upload",
+    "Asked", "AskedSums", "Batched", "Client", "ClientData", "Contribution", "Dataset", "DrawnMap", "FeatureMap",
+    "Federation", "Final", "Finished", "Fold", "Head", "Implied", "Link", "Map", "Method", "Moments", "NamedSums", "Packet",
+    "Phase", "Question", "Record", "Result", "Revisable", "Round", "RunOptions", "Samples", "Space", "Stream", "Task",
+    "Transport", "Tunable", "Upload", "draw", "register_upload", "run_over", "unpack_upload",
 ]  # fmt: skip
 
 USUAL = RunOptions()

@@ -50,9 +50,8 @@ def solved(method: Method, parts: list[Samples], classes: int | None, contribute
         broadcast = method.aggregate(total, broadcast)
     for client in clients:
         client.contributed = contributed
-    replies = (
-        [method.reply(upload, broadcast) if method.keeps_uploads else broadcast for upload in uploads] if method.rounds else []
-    )
+    answer = method.answer
+    replies = [broadcast if answer is None else answer(upload, broadcast) for upload in uploads] if method.rounds else []
     return [
         method.personalize(client, reply) for client, reply in zip(clients, replies or [broadcast] * len(clients), strict=True)
     ]

@@ -57,7 +57,7 @@ def find(X: csr_array, parts: int, dim: int, seed: int = 0) -> DirectionsMap:
         for k in range(parts):
             samples = Samples(X[k::parts], np.zeros(X[k::parts].shape[0], np.int64))
             upload = method.local(ClientData(str(k), samples), broadcast)
-            method.check(upload, broadcast)
+            method.asked(broadcast).check(upload)
             total = upload.copy() if total is None else total.__iadd__(upload)
         broadcast = method.aggregate(total, broadcast)
     return broadcast.space.map
@@ -170,9 +170,9 @@ def test_the_search_travels_between_processes():
     while isinstance(broadcast, Finding):
         arrived = Finding.unpack(broadcast.pack())
         upload = method.local(client, arrived)
-        method.check_packet(upload.pack(), arrived)
+        method.asked(arrived).check_packet(upload.pack())
         back = type(upload).unpack(upload.pack())
-        method.check(back, arrived)
+        method.asked(arrived).check(back)
         broadcast = method.aggregate(back, broadcast)
     again = type(broadcast).unpack(broadcast.pack())
     assert np.array_equal(again.space.map(X), broadcast.space.map(X))

@@ -64,7 +64,7 @@ def pilot(X: np.ndarray, outputs: int, seed: int = 0) -> tuple[Learning, np.ndar
 def test_the_gradients_moments_are_the_sum_of_outer_products_by_definition(n, d, outputs, seed):
     X = np.random.default_rng(seed).standard_normal((n, d))
     broadcast, Y = pilot(X, outputs, seed)
-    upload = learning.local(ClientData("all", Samples(X, Y)), broadcast)
+    upload = broadcast.local(ClientData("all", Samples(X, Y)))
     kept = X[learning.seen(Samples(X, Y))]
     map, step = broadcast.pilot, 1e-5
     at = map.comparable(kept)
@@ -83,7 +83,7 @@ def test_the_gradients_moments_are_the_sum_of_outer_products_by_definition(n, d,
 def test_one_random_combination_a_sample_stands_for_many_outputs(rng):
     X = rng.standard_normal((4000, 5))
     broadcast, Y = pilot(X, 20)
-    upload = learning.local(ClientData("all", Samples(X, Y)), broadcast)
+    upload = broadcast.local(ClientData("all", Samples(X, Y)))
     kept = X[learning.seen(Samples(X, Y))]
     each = [broadcast.pilot.gradients(kept, np.tile(column, (len(kept), 1))) for column in broadcast.weights.T]
     exact = sum(gradients.T @ gradients for gradients in each)
@@ -93,9 +93,9 @@ def test_one_random_combination_a_sample_stands_for_many_outputs(rng):
 def test_uploads_of_parts_add_up_to_that_of_the_whole(rng):
     X = rng.standard_normal((300, 6))
     broadcast, Y = pilot(X, 15)
-    whole = learning.local(ClientData("all", Samples(X, Y)), broadcast)
+    whole = broadcast.local(ClientData("all", Samples(X, Y)))
     order = rng.permutation(300)
-    parts = [learning.local(ClientData(str(k), Samples(X[order[k::7]], Y[order[k::7]])), broadcast) for k in range(7)]
+    parts = [broadcast.local(ClientData(str(k), Samples(X[order[k::7]], Y[order[k::7]]))) for k in range(7)]
     total = parts[0]
     for part in parts[1:]:
         total += part

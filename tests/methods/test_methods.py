@@ -64,7 +64,7 @@ def test_whole_numbers_are_numbers_and_lists_tuples():
 def test_fedhip_personalises_at_the_client_or_the_server():
     with pytest.raises(gf.GramfoldError, match="'client' or 'server', not 'moon'"):
         gf.FedHiP(at="moon")
-    assert (gf.FedHiP().keeps_uploads, gf.FedHiP(at="server").keeps_uploads) == (False, True)
+    assert (gf.FedHiP().answer is None, gf.FedHiP(at="server").answer is None) == (True, False)
 
 
 def test_maps_may_be_given_as_objects(federation, blobs):

@@ -74,7 +74,7 @@ def shared_curve(rng):
 def test_who_is_forgotten_was_never_folded(shared_curve):
     X, parts, result = shared_curve
     run = result.run
-    begin = run.method.again(run.task, run.broadcast)
+    begin = run.method.revisable(run.broadcast).again(run.task)
     assert begin.common is not None
     names = [name for name in parts if name != "5"]
     total = sum((run.method.local(ClientData(name, run.given(name, *parts[name])), begin) for name in names[1:]),

@@ -34,11 +34,11 @@ def test_a_site_that_is_forgotten_is_in_nothing_that_follows(method, sites):
     assert (receipt["site"], len(receipt["sha256"]), receipt["samples"]) == (GONE, 64, samples)
     written = json.loads((out / "forgotten.jsonl").read_text())
     assert {key: written[key] for key in receipt} == receipt
-    anew = "made anew" if method.keeps_uploads else "begun anew"
+    anew = "made anew" if method.answer is not None else "begun anew"
     assert anew in receipt["sum"]
     left = {path.name for path in out.iterdir()}
     assert not left & {"run.safetensors", "shared.safetensors", "result.json", "report.html"}
-    if method.keeps_uploads:
+    if method.answer is not None:
         assert len(list((out / "uploads").iterdir())) == 6
     result = sites.run(method, others(sites))
     assert GONE not in result["sites"]["folded"]

@@ -13,6 +13,7 @@ from gramfold.errors import GramfoldError
 from gramfold.heads import Head
 from gramfold.methods import Method
 from gramfold.methods.finishing import shared_head
+from gramfold.methods.protocol import told
 from gramfold.results.by_name import ByName
 from gramfold.results.figures import ClientResult
 from gramfold.results.folded import Run, Summed, in_memory, worth_keeping
@@ -79,7 +80,7 @@ class Driver:
         transport.prepare(state.round)
         names = method.participants(state.round, transport.clients(), transport.task.seed)
         last = method.is_last(state.round, state.broadcast)
-        keep = method.keeps_uploads and last
+        keep = method.answer is not None and last
         request = Round(method, state.round, names, state.broadcast, keep, deliveries)
         fold = transport.fold(request)
         uplink = dict(state.uplink)
@@ -107,7 +108,7 @@ class Driver:
 
     def _aggregate(self, fold: Fold) -> Record:
         total = self.transport.release(fold.take_total(), len(fold.contributed))
-        self.total = total if worth_keeping(self.method, total, self.options.holds_total) else None
+        self.total = total if worth_keeping(self.method, self.state.broadcast, total, self.options.holds_total) else None
         return self.method.aggregate(total, self.state.broadcast)
 
     def _accepted(self, contribution: Any, request: Round, fold: Fold) -> bool:
@@ -133,7 +134,7 @@ class Driver:
             "seconds": time.perf_counter() - self._begun,
             "uplink_bytes": sum(state.uplink.values()),
             "downlink_bytes": sum(state.deliveries.bytes.values()),
-            **self.method.noted(state.broadcast),
+            **told(state.broadcast, "noted"),
         }
         every = self.options.evaluate_every
         due = self.method.has_round_models and every and state.round % every == 0
@@ -153,9 +154,9 @@ class Driver:
         method, broadcast, fold = self.method, self.state.broadcast, self.fold
 
         def reply(client: str) -> Record:
-            if not method.keeps_uploads:
+            if method.answer is None:
                 return broadcast
-            return method.reply(fold.upload_of(client) if client in fold.contributed else None, broadcast)
+            return method.answer(fold.upload_of(client) if client in fold.contributed else None, broadcast)
 
         deliveries.announce(broadcast)
         return Final(
@@ -186,7 +187,7 @@ class Driver:
             global_head=shared,
             seconds={phase: transport.seconds.get(phase, 0.0) for phase in PHASES},
             run=Run(method, transport.task, state.broadcast, total, counted),
-            chosen={**state.tuned, **method.chosen(state.broadcast)},
+            chosen={**state.tuned, **told(state.broadcast, "chosen")},
             history=state.history,
             privacy=transport.statement,
         ).with_final_figures()

@@ -88,7 +88,7 @@ def _run_rounds(driver: Driver, saved: Checkpoint | None, until: Enough | None =
                 break
     finally:
         # kept uploads are not saved: a method that needs them repeats its last round
-        if not (driver.method.keeps_uploads and driver.finished):
+        if not (driver.method.answer is not None and driver.finished):
             save()
 
 
@@ -176,7 +176,7 @@ class InProcess(Transport):
 
     def release(self, total: Any, summed: int) -> Any:
         assert self._round is not None
-        implied = self._round.method.implied(self._round.broadcast)
+        implied = self._round.method.asked(self._round.broadcast).implied
         return self.privacy.release(total, implied, len(self._round.clients), summed)
 
     @property
@@ -192,7 +192,7 @@ class InProcess(Transport):
     def _add(self, round_: Round, share: _Share, data: ClientData, upload: Any) -> None:
         """Pass an upload on: to the worker's sum, or masked to the secure one."""
         if self.privacy.dp is not None:
-            implied = round_.method.implied(round_.broadcast)
+            implied = round_.method.asked(round_.broadcast).implied
             upload = self.privacy.noisy(upload, implied, len(round_.clients), data.train.weights)
         if self._secured is None:
             share.add(data, upload, round_.keep)

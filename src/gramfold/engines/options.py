@@ -38,7 +38,7 @@ class RunOptions:
             return
         if self.device != "cpu":
             raise GramfoldError("secure sums and noise are computed on the CPU; omit device")
-        if method.keeps_uploads:
+        if method.answer is not None:
             raise GramfoldError(
                 f"{method.name} answers each client from its own upload, which nobody is to see; {method.remedy('sums')}"
             )

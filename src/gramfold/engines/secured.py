@@ -22,7 +22,7 @@ class SecuredRound:
         self.up: dict[str, int] = dict.fromkeys(names, 0)
         """Bytes sent, by client."""
         self.down: dict[str, int] = dict.fromkeys(names, 0)
-        self._implied, self._lock = method.implied(broadcast), threading.Lock()
+        self._implied, self._lock = method.asked(broadcast).implied, threading.Lock()
         self._public: Mapping[str, Any] | None = None
         question = {"method": spec_of(method), "parameters": dict(method.parameters()), "round": number}
         session, self._asked = secrets.token_hex(16), asked(question, broadcast.pack())

@@ -151,7 +151,7 @@ class Transport(ABC):
 
     def check(self, round_: Round, upload: Any) -> None:
         """Raise unless an upload from elsewhere is one that the round asked for."""
-        round_.method.check(upload, round_.broadcast)
+        round_.method.asked(round_.broadcast).check(upload)
 
     def release(self, total: Any, summed: int) -> Any:
         """The sum of so many clients' uploads, as the method gets it."""
@@ -163,8 +163,8 @@ class Transport(ABC):
         return {}
 
     def exclude(self, client: str, reason: str) -> None:
-        """Exclude a client whose upload is invalid. With trusted clients this is a bug."""
-        raise AssertionError(f"{client}: {reason}")
+        """Exclude a client whose upload is invalid; unless a transport does, the run ends."""
+        raise GramfoldError(f"the upload of {client!r} is refused: {reason}")
 
     trusted: bool = True
     """Whether uploads come from this process and need no validation."""

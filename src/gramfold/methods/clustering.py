@@ -1,6 +1,7 @@
 """Groups of similar clients: by their class counts and their mean image of each class."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from gramfold.convolution.network import pixels
 from gramfold.errors import GramfoldError
 from gramfold.federation import Samples
+from gramfold.methods.asked import Asked
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.uploads import PerClient
@@ -34,14 +36,20 @@ def class_sums(train: Samples, classes: int) -> dict[str, Array]:
     return {"counts": np.bincount(codes, minlength=classes).astype(np.float64), "sums": np.ascontiguousarray(sums)}
 
 
-def check_sums(upload: Any, channels: int, classes: int) -> None:
-    """Raise unless an upload holds class counts and sums of reduced images, and nothing else."""
-    shapes = {"counts": (classes,), "sums": (classes, channels * THUMBNAIL_SIZE**2)}
-    parcels = list(upload.parcels.values()) if isinstance(upload, PerClient) else []
-    if [{key: tuple(part.shape) for key, part in parcel.items()} for parcel in parcels] != [shapes]:
-        raise GramfoldError(f"expected counts of {classes} classes and sums of their images")
-    if float(parcels[0]["counts"].min()) < 0 or not float(parcels[0]["counts"].sum()) > 0:
-        raise GramfoldError("class counts must be non-negative and not all zero")
+@dataclass(frozen=True)
+class ClassSums(Asked):
+    """Class counts and sums of reduced images, and nothing else."""
+
+    channels: int
+    classes: int
+
+    def check(self, upload: Any) -> None:
+        shapes = {"counts": (self.classes,), "sums": (self.classes, self.channels * THUMBNAIL_SIZE**2)}
+        parcels = list(upload.parcels.values()) if isinstance(upload, PerClient) else []
+        if [{key: tuple(part.shape) for key, part in parcel.items()} for parcel in parcels] != [shapes]:
+            raise GramfoldError(f"expected counts of {self.classes} classes and sums of their images")
+        if float(parcels[0]["counts"].min()) < 0 or not float(parcels[0]["counts"].sum()) > 0:
+            raise GramfoldError("class counts must be non-negative and not all zero")
 
 
 def describe(counts: np.ndarray, sums: np.ndarray, means: np.ndarray) -> np.ndarray:

@@ -24,6 +24,7 @@ from gramfold.errors import GramfoldError
 from gramfold.features import ACTIVATIONS, DeepMap, Map
 from gramfold.federation import Task
 from gramfold.heads import Head
+from gramfold.methods.asked import Asked
 from gramfold.methods.pace.client import personal_head, without_estimates
 from gramfold.methods.pace.server import Pooled, pool, require_regime, shared_head, solved
 from gramfold.methods.pooled import PooledRidge
@@ -32,7 +33,6 @@ from gramfold.methods.spaces import MapLike, Space, counting, draw_map, plain_te
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 REPRESENTATION, LAYERS, WIDENED = "representation", "layers", "widened"
@@ -108,14 +108,8 @@ class DeepAFL(Method):
         client.memory[WIDENED] = deep.widen(rows, deep.layers)
         return Moments.from_features(client.memory[WIDENED], residuals, None, deep.fingerprint, weights=train.weights)
 
-    def check_packet(self, packet: Packet, broadcast: Deep) -> None:
-        self._asked(broadcast).check_packet(packet)
-
-    def check(self, upload: Any, broadcast: Deep) -> None:
-        self._asked(broadcast).check(upload)
-
-    def _asked(self, broadcast: Deep) -> Space:
-        """What this round's moments are in: those of a layer have residuals for targets."""
+    def asked(self, broadcast: Deep) -> Asked:
+        """A layer's moments have residuals for targets."""
         return broadcast.space if broadcast.map.next_outer is None else replace(broadcast.space, labels=None)
 
     def aggregate(self, total: Moments, broadcast: Deep) -> Deep:

@@ -18,13 +18,13 @@ from gramfold.convolution import layers
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head
+from gramfold.methods.asked import Asked
 from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
 from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
-from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 
@@ -66,11 +66,8 @@ class FedACnnL(Method):
     def local(self, client: ClientData, broadcast: Network) -> Moments:
         return fold_patches(broadcast.space, client.train)
 
-    def check_packet(self, packet: Packet, broadcast: Network) -> None:
-        asked(broadcast.space).check_packet(packet)
-
-    def check(self, upload: Any, broadcast: Network) -> None:
-        asked(broadcast.space).check(upload)
+    def asked(self, broadcast: Network) -> Asked:
+        return asked(broadcast.space)
 
     def aggregate(self, total: Moments, broadcast: Network) -> Network:
         if not network_of(broadcast.space).complete:

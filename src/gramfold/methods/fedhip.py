@@ -8,7 +8,7 @@ alpha = 0 is AFL, alpha -> infinity is local least squares. With `at="server"` t
 moments and sends the head alone: fewer bytes down, but the server then knows every head.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -71,15 +71,15 @@ class FedHiP(Analytic):
         self.check_penalties("alpha", "gamma")
 
     @property
-    def keeps_uploads(self) -> bool:
-        return self.at == "server"
+    def answer(self) -> Callable[[Any | None, Any], Record] | None:
+        return self._answered if self.at == "server" else None
 
     def solve(self, total: Moments, broadcast: Begin) -> Pooled:
         pooled = PooledRidge.of(total, self.gamma, broadcast.space.units())
         return Pooled(broadcast.space, pooled.weights, pooled.factor, {"gamma": pooled.beta}, pooled.temperature)
 
-    def reply(self, upload: Moments | None, broadcast: Pooled) -> Record:
-        if self.at == "client" or upload is None:
+    def _answered(self, upload: Moments | None, broadcast: Pooled) -> Record:
+        if upload is None:
             return broadcast
         rows, targets = upload.factor()
         blend = Blend(broadcast.factor, broadcast.weights, rows, targets)

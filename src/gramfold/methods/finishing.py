@@ -33,7 +33,8 @@ def _novelty(head: Head, method: Method, client: ClientData, broadcast: Any) -> 
     map = head.streams[0].map
     inputs = client.train.inputs
     rows = map(inputs[:: -(-inputs.shape[0] // REFERENCE)])  # evenly, whatever they are sorted by
-    pooled = method.root(broadcast, arrays.like(directions(map.dim), rows))
+    root = getattr(broadcast, "pooled_root", None)
+    pooled = None if root is None else root(arrays.like(directions(map.dim), rows))
     if pooled is not None:
         return Novelty.of(pooled, rows, client.contributed)
     return Novelty.of(root_of(rows), rows, True)

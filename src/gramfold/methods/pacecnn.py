@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 from gramfold.convolution import layers
 from gramfold.federation import Task
 from gramfold.heads import Head
+from gramfold.methods.asked import Asked
 from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
 from gramfold.methods.pace.client import personal_head, without_estimates
 from gramfold.methods.pace.server import Pooled, pool, require_regime, shared_head, solved
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
-from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 
@@ -66,11 +66,8 @@ class PaceCNN(Method):
             return broadcast.space.fold(client)
         return fold_patches(broadcast.space, client.train)
 
-    def check_packet(self, packet: Packet, broadcast: Network) -> None:
-        asked(broadcast.space).check_packet(packet)
-
-    def check(self, upload: Any, broadcast: Network) -> None:
-        asked(broadcast.space).check(upload)
+    def asked(self, broadcast: Network) -> Asked:
+        return asked(broadcast.space)
 
     def aggregate(self, total: Moments, broadcast: Network) -> Network:
         if network_of(broadcast.space).complete:

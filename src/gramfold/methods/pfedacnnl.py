@@ -17,12 +17,13 @@ from gramfold.convolution import ConvolutionMap, layers
 from gramfold.errors import GramfoldError
 from gramfold.federation import Samples, Task, stratified
 from gramfold.heads import Head
-from gramfold.methods.clustering import check_sums, class_sums, describe, group, nearest
+from gramfold.methods.asked import Asked
+from gramfold.methods.clustering import ClassSums, class_sums, describe, group, nearest
 from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
 from gramfold.methods.parts.selection import Candidate, choose, penalty_grid
 from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData, Method
-from gramfold.methods.spaces import Space
+from gramfold.methods.spaces import OneGroup, Space
 from gramfold.moments import Moments
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
@@ -30,7 +31,6 @@ from gramfold.solve.dual import ridge_from_rows
 from gramfold.solve.leave_one_out import Kernel
 from gramfold.solve.ridge import factorise
 from gramfold.uploads import GroupedMoments, PerClient
-from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 HIDDEN_LAMS = (math.inf, 1e3, 1e1)
@@ -110,26 +110,11 @@ class PFedACnnL(Method):
         fingerprints = [group.space.map.fingerprint for group in broadcast.groups]
         return GroupedMoments({own: fold_patches(broadcast.groups[own].space, client.train)}, fingerprints)
 
-    def check_packet(self, packet: Packet, broadcast: Groups) -> None:
-        if self._grouping(broadcast):
-            return
-        for name, meta in dict(packet.meta.get("groups") or {}).items():
-            if not name.isdecimal() or int(name) >= len(broadcast.groups):
-                raise GramfoldError(f"there is no group {name}")
-            part = {"squares": packet.arrays[f"{name}/squares"]} if f"{name}/squares" in packet.arrays else {}
-            asked(broadcast.groups[int(name)].space).check_packet(Packet(part, meta))
-
-    def check(self, upload: Any, broadcast: Groups) -> None:
-        if self._grouping(broadcast):
-            space = broadcast.groups[0].space
-            check_sums(upload, network_of(space).shape[2], len(space.labels or ()))
-            return
-        if not isinstance(upload, GroupedMoments) or len(upload.groups) != 1:
-            raise GramfoldError("expected moments of one group")
-        ((own, moments),) = upload.groups.items()
-        if upload.fingerprints != tuple(group.space.map.fingerprint for group in broadcast.groups):
-            raise GramfoldError("the groups' feature maps are not those that were sent")
-        asked(broadcast.groups[own].space).check(moments)
+    def asked(self, broadcast: Groups) -> Asked:
+        if not self._grouping(broadcast):
+            return OneGroup([asked(group.space) for group in broadcast.groups])
+        space = broadcast.groups[0].space
+        return ClassSums(network_of(space).shape[2], len(space.labels or ()))
 
     def aggregate(self, total: PerClient | GroupedMoments, broadcast: Groups) -> Groups:
         if isinstance(total, PerClient):

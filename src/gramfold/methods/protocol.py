@@ -13,20 +13,29 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
 import numpy as np
 
 from gramfold.errors import GramfoldError
+from gramfold.features import FeatureMap
 from gramfold.federation import Federation, Samples, Task
 from gramfold.heads import Head
-from gramfold.moments import Implied
+from gramfold.methods.asked import Anything, Asked
 from gramfold.numerics.arrays import Array
-from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 IN_CODE = {"in code": True}
 """Metadata of a method's fields that no text can give: they are not among its parameters."""
+
+FORMER = {
+    **dict.fromkeys(("check", "check_packet", "implied"), "asked(broadcast), which has it"),
+    **dict.fromkeys(("keeps_uploads", "reply"), "answer"),
+    **dict.fromkeys(("adds_up", "again", "by_sample", "learned_before"), "revisable(broadcast), which says it"),
+    **dict.fromkeys(("chosen", "noted"), "it as a field of the broadcast"),
+    "root": "pooled_root, of the broadcast",
+}
+"""What was asked of methods under other names; a check that nobody calls would be none."""
 
 INSTEAD = {
     "images": "extract features first, or flatten with X.reshape(len(X), -1), or use pacecnn or a gradient method",
@@ -50,6 +59,25 @@ class ClientData:
 
 
 @dataclass(frozen=True)
+class Revisable:
+    """How samples come into a model that is one sum of moments, and go."""
+
+    again: Callable[[Task], Record]
+    """What clients were sent before the round of that sum."""
+    by_sample: bool = True
+    """Whether it is a sum over samples, so that some of a client's can come and go without the rest."""
+    learned: bool = False
+    """Whether something was learned of samples in rounds before, and stays when they are taken out."""
+
+
+def told(broadcast: Any, what: str) -> Mapping[str, Any]:
+    """What a broadcast tells of itself: `chosen`, what the server selected, for the result; `noted`, figures of the round that
+    led to it, for the history."""
+    found: Mapping[str, Any] = getattr(broadcast, what, None) or {}
+    return found
+
+
+@dataclass(frozen=True)
 class Method(ABC):
     """Base of all methods: a frozen set of hyper-parameters, None meaning "chosen in closed form"."""
 
@@ -70,36 +98,20 @@ class Method(ABC):
     threaded: ClassVar[bool] = True
     """Whether an engine may work on several clients at once, a thread each."""
 
+    def __init_subclass__(cls) -> None:
+        for former in sorted(
+            FORMER.keys() & {name for name, own in vars(cls).items() if callable(own) or isinstance(own, property)}
+        ):
+            raise GramfoldError(f"{cls.__name__}.{former} would never be called: write {FORMER[former]} (docs/extend.md)")
+
     @property
     def rounds(self) -> int:
         """Rounds of uploads, at most."""
         return 1
 
-    @property
-    def adds_up(self) -> bool:
-        """Whether its model is made of one sum of moments, so that samples can come and go."""
-        return self.rounds == 1
-
-    def again(self, task: Task, broadcast: Any) -> Record:
-        """What clients were sent before the round of that sum, from what they were sent after it."""
-        return self.begin(task)
-
-    def by_sample(self, broadcast: Any) -> bool:
-        """Whether that sum is one over samples, so that some of a client's can come and go without the rest."""
-        return True
-
-    def learned_before(self, broadcast: Any) -> bool:
-        """Whether something was learned of samples in rounds before that sum, and stays when they are taken out of it."""
-        return self.rounds > 1
-
     def is_last(self, round_number: int, broadcast: Any) -> bool:
         """Whether the round that a broadcast begins is the last."""
         return round_number >= self.rounds - 1
-
-    @property
-    def keeps_uploads(self) -> bool:
-        """Whether the server needs each client's last upload again to answer it (`reply`)."""
-        return False
 
     def participants(self, round_number: int, names: Sequence[str], seed: int) -> Sequence[str]:
         """The clients that take part in a round."""
@@ -119,28 +131,21 @@ class Method(ABC):
     def local(self, client: ClientData, broadcast: Any) -> Any:
         """The upload of one client."""
 
-    def check_packet(self, packet: Packet, broadcast: Any) -> None:  # noqa: B027
-        """Raise unless the packet can hold an upload for the broadcast, going by the sizes it claims: engines call this for
-        packets from other processes, before they make anything of them."""
-
-    def check(self, upload: Any, broadcast: Any) -> None:  # noqa: B027
-        """Raise unless the upload is valid for the broadcast; engines call this for uploads from other processes. No upload may
-        depend on it that an earlier one was valid: whoever answers first may be the one who lies."""
-
-    def implied(self, broadcast: Any) -> Implied:
-        """What holds for the features behind every upload, whatever the samples; nothing, where that is not known."""
+    def asked(self, broadcast: Any) -> Asked:
+        """What the round that a broadcast begins asks for: what uploads from other processes are held against, and what holds for
+        the features behind them."""
         space = getattr(broadcast, "space", None)
-        return Implied() if space is None else space.map.implied
+        return Anything() if space is None else Anything(space.implied)
 
     @abstractmethod
     def aggregate(self, total: Any, broadcast: Any) -> Record:
         """What all clients are sent after a round, from the sum of the uploads."""
 
-    def reply(self, upload: Any | None, broadcast: Any) -> Record:
-        """What one client is sent before it personalises: the broadcast, unless the server does part of its work. Asked where
-        uploads are kept; None is the upload of a client that sent none."""
-        reply: Record = broadcast
-        return reply
+    @property
+    def answer(self) -> Callable[[Any | None, Any], Record] | None:
+        """Where the server does part of the work of personalising, what it sends one client before that, from the upload that is
+        kept of the client (None: it sent none) and the broadcast; None: all are sent the broadcast, and no upload is kept."""
+        return None
 
     @abstractmethod
     def personalize(self, client: ClientData, broadcast: Any) -> Head:
@@ -150,23 +155,19 @@ class Method(ABC):
         """The model that all clients share, if there is one and the broadcast holds it."""
         return None
 
-    def root(self, broadcast: Any, along: Array) -> Array | None:
-        """T'^-1 along the columns of `along`, T T' being the pooled system behind the broadcast; None where it does not hold
-        that."""
-        return None
+    def revisable(self, broadcast: Any) -> "Revisable | None":
+        """What samples can come and go by, where the model is made of one sum of moments, that of the round which a broadcast
+        begins or which led to it; else None."""
+        return Revisable(self.begin) if self.rounds == 1 else None
 
-    def chosen(self, broadcast: Any) -> Mapping[str, Any]:
-        """What the server selected, for the result."""
-        return getattr(broadcast, "chosen", None) or {}
+    # --- what is asked of a method, and not for it to say ---
 
-    def noted(self, broadcast: Any) -> Mapping[str, Any]:
-        """Figures of the round that led to the broadcast, for the history."""
-        return {}
-
+    @final
     def remedy(self, need: str) -> str:
         """What to do where a run has no more than that, as the end of an error."""
         return f"set {self.name}'s {self.remedies[need]}" if need in self.remedies else "use another method"
 
+    @final
     def check_kind(self, task: Task) -> None:
         """Raise, with a word on what to do, unless it works on the task's kind of samples."""
         kind = "images" if task.shape else "features"
@@ -174,11 +175,13 @@ class Method(ABC):
             takes, what = " or ".join(sorted(self.input_kinds)), task.shape or f"{task.inputs} numbers each"
             raise GramfoldError(f"{self.name} takes {takes}; this data holds {kind} ({what}); {INSTEAD[kind]}")
 
+    @final
     def check_weights(self, train: Samples) -> None:
         """Raise where samples have weights and the method would ignore them."""
         if train.weights is not None and not self.weighted:
             raise GramfoldError(f"method {self.name!r} knows no sample weights; leave them out, or use an analytic method")
 
+    @final
     def check_penalties(self, *names: str) -> None:
         """Raise unless these parameters are None or finite and not negative."""
         for name in names:
@@ -186,9 +189,11 @@ class Method(ABC):
             if value is not None and not (isinstance(value, int | float | np.number) and math.isfinite(value) and value >= 0):
                 raise GramfoldError(f"{self.name}'s {name} must be a number from 0 up, or None to have it chosen; got {value!r}")
 
+    @final
     def parameters(self) -> Mapping[str, Any]:
-        """The hyper-parameters, as given."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.metadata != IN_CODE}
+        """The hyper-parameters, as given; maps as they are described."""
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.metadata != IN_CODE}
+        return {key: value.describe() if isinstance(value, FeatureMap) else value for key, value in given.items()}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What analytic methods fold moments in: a feature map and the classes, and the small sums around it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,14 @@ from gramfold.errors import GramfoldError
 from gramfold.features import Bias, Concat, DrawnMap, FeatureMap, Linear, Map, MetricMap
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head, Stream
+from gramfold.methods.asked import Asked
 from gramfold.methods.protocol import ClientData
 from gramfold.moments import Implied, Labels, Moments, check_consistent, check_implied, require_same_space
 from gramfold.numerics import arrays, memory
 from gramfold.numerics.arrays import Array
 from gramfold.origin import BACKBONE, SERIES
 from gramfold.solve.units import Units
+from gramfold.uploads import GroupedMoments
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
@@ -52,7 +54,7 @@ def straight(map: Map) -> int:
 
 
 @dataclass(frozen=True)
-class Space(Record, kind="space"):
+class Space(Record, Asked, kind="space"):
     """What all clients agree on: the features, and the classes (None: regression)."""
 
     map: Map
@@ -130,6 +132,36 @@ class Space(Record, kind="space"):
         return Head(
             [Stream(self.map, weights)], self.labels, method=method, chosen=chosen or {}, **with_temperature(temperature)
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OneGroup(Asked):
+    """Moments of one group, each group with a space of its own; `known`: what holds for the features of all."""
+
+    spaces: Sequence[Space]
+    known: Implied = field(default_factory=Implied)
+
+    @property
+    def implied(self) -> Implied:
+        return self.known
+
+    def check_packet(self, packet: Packet) -> None:
+        claimed = packet.meta.get("groups")
+        if packet.meta.get("kind") != GroupedMoments.kind or not isinstance(claimed, dict) or len(claimed) != 1:
+            raise GramfoldError("expected moments of one group")
+        ((name, meta),) = claimed.items()
+        if not name.isdecimal() or int(name) >= len(self.spaces):
+            raise GramfoldError(f"there is no group {name}")
+        part = {"squares": packet.arrays[f"{name}/squares"]} if f"{name}/squares" in packet.arrays else {}
+        self.spaces[int(name)].check_packet(Packet(part, meta))
+
+    def check(self, upload: Any) -> None:
+        if not isinstance(upload, GroupedMoments) or len(upload.groups) != 1:
+            raise GramfoldError("expected moments of one group")
+        if upload.fingerprints != tuple(space.map.fingerprint for space in self.spaces):
+            raise GramfoldError("the groups' feature maps are not those that were sent")
+        for group, moments in upload.groups.items():
+            self.spaces[group].check(moments)
 
 
 def with_temperature(temperature: float | None) -> dict[str, Any]:

@@ -71,6 +71,7 @@ class _Sum:
 
     def __init__(self, remote: "Remote", round_: Round, policy: SecureSum) -> None:
         self.remote, self.round, self.session = remote, round_, secrets.token_hex(16)
+        self.asked = round_.method.asked(round_.broadcast)
         settings = remote.settings
         needed = max(policy.minimum, settings.release_sites, min(settings.minimum_sites, len(round_.clients)))
         self.header = remote.header(session=self.session, round=round_.number, threshold=policy.threshold)
@@ -169,8 +170,8 @@ class _Sum:
             raise GramfoldError("its masked upload does not say what it is of")
         if public != self.public:
             nothing = uploads.from_vector(np.zeros(words.shape[1]), public)
-            self.round.method.check_packet(nothing.pack(), self.round.broadcast)
-            self.round.method.check(nothing, self.round.broadcast)
+            self.asked.check_packet(nothing.pack())
+            self.asked.check(nothing)
         plan = self._plan(public)
         if words.shape != (plan.words, plan.size):
             raise GramfoldError(f"its masked upload has shape {words.shape}, not {(plan.words, plan.size)}")
@@ -189,15 +190,14 @@ class _Sum:
     # --- the sum ---
 
     def _plan(self, public: Mapping[str, Any]) -> FixedPoint:
-        implied = self.round.method.implied(self.round.broadcast)
-        return ranges.plan(public, implied, len(self.server.known.clients))
+        return ranges.plan(public, self.asked.implied, len(self.server.known.clients))
 
     def _upload(self, total: np.ndarray, samples: int) -> Any:
         """The sum of uploads of so many samples, as their sites have signed."""
         upload = uploads.from_vector(self._plan(self.public).decode(total), self.public)
         if self.remote.settings.privacy.dp is None:
             try:
-                self.round.method.check(upload, self.round.broadcast)
+                self.asked.check(upload)
                 if getattr(upload, "n", 0) > samples:
                     raise GramfoldError(f"the sum is of {upload.n} samples, and the sites have signed to bring {samples}")
             except GramfoldError as error:

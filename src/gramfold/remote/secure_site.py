@@ -95,7 +95,7 @@ def _mask(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[
     train, method = work.client.train(), work.method
     method.check_weights(train)
     data = ClientData(site.name, train, {} if method.rounds == 1 else dict(work.memory))
-    implied, privacy = method.implied(work.broadcast), _privacy(header)
+    implied, privacy = method.asked(work.broadcast).implied, _privacy(header)
     assert client.roster is not None
     clients = len(client.roster.clients)
     exact = method.local(data, work.broadcast)

@@ -239,7 +239,7 @@ class Remote(Transport):
         if isinstance(self.ledger, secure.Summed):
             asked, noise = self.ledger.asked, self.ledger.noise
         self.influence.show(total, self.ledger.samples)
-        implied = self.method.implied(self._round.broadcast)
+        implied = self.method.asked(self._round.broadcast).implied
         return self.settings.privacy.release(total, implied, asked, summed, noise)
 
     @property
@@ -263,7 +263,7 @@ class Remote(Transport):
             if header.get("counted"):
                 raise GramfoldError("it reports its upload as counted, but it is not")
             assert self._round is not None
-            self.method.check_packet(packets[UPLOAD], self._round.broadcast)
+            self.method.asked(self._round.broadcast).check_packet(packets[UPLOAD])
             self._marks[peer.site] = str(header.get("data", upload_id))[:64]
             digest, upload = packets[UPLOAD].digest(), uploads.unpack(packets[UPLOAD])
             self.influence.check(peer.site, getattr(upload, "n", 0))
@@ -345,7 +345,7 @@ class Remote(Transport):
             contribution = self._contribution(peer, header, packets, received)
             if contribution is None:
                 return
-            self.method.check(contribution.upload, self._round.broadcast)
+            self.method.asked(self._round.broadcast).check(contribution.upload)
             self.ledger.add(contribution)
             self._save_ledger()
             self.ledger.total = None

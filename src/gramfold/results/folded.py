@@ -10,6 +10,7 @@ from gramfold.federation import Samples, Task
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method
 from gramfold.methods.finishing import finished
+from gramfold.methods.protocol import Revisable
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
@@ -47,15 +48,14 @@ class Run:
         if counted and counted != train.n:
             raise GramfoldError(f"{counted} samples of client {name!r} are in this model and {train.n} were given; give those")
         client, broadcast = ClientData(name, train, contributed=counted > 0), self.broadcast
-        if client.contributed and self.method.keeps_uploads:  # the server answers each client from what it sent
-            upload = self.method.local(client, self.method.again(self.task, self.broadcast))
-            broadcast = self.method.reply(upload, broadcast)
+        if client.contributed and self.method.answer is not None:  # from what it sent
+            broadcast = self.method.answer(self.method.local(client, self._revisable.again(self.task)), broadcast)
         return finished(self.method.personalize(client, broadcast), self.method, client, broadcast, self.task)
 
     def updated(self, add: Mapping[str, Samples], forget: Mapping[str, Samples]) -> "Run":
         """The run of the same clients with some samples more, and without some that are in it. Exact: it is sums."""
         total: Any = self._total()
-        counted, begin = dict(self.samples), self.method.again(self.task, self.broadcast)
+        counted, begin = dict(self.samples), self._revisable.again(self.task)
         for name, train in forget.items():
             left = counted.pop(name, 0) - train.n
             if left < 0:
@@ -71,7 +71,7 @@ class Run:
             counted[name] = counted.get(name, 0) + train.n
         if not total.n:
             raise GramfoldError("no sample would be left in the model")
-        if forget and self.method.learned_before(self.broadcast):
+        if forget and self._revisable.learned:
             warnings.warn(
                 "these samples are out of the model, but its features, or groups of clients, were learned with them; for what "
                 "never saw them run again without them, or use learn=False, groups=False and personal=False",
@@ -81,7 +81,7 @@ class Run:
         return replace(self, broadcast=self.method.aggregate(total, begin), total=total, samples=counted)
 
     def _require_by_sample(self, name: str) -> None:
-        if not self.method.by_sample(self.broadcast):
+        if not self._revisable.by_sample:
             raise GramfoldError(
                 f"what client {name!r} takes out of its targets, or its group, depends on all of its samples: give all that are "
                 "in the model to forget and all that shall be in it to add, in one update; or run with own_parts=False and "
@@ -95,20 +95,26 @@ class Run:
     def _total(self) -> Summed:
         if self.total is not None:
             return self.total
-        name, rounds = self.method.name, self.method.rounds
-        if rounds == 0:
-            raise GramfoldError(f"{name} shares nothing between clients: there is nothing to add to or to forget")
-        if not self.method.adds_up:
-            raise GramfoldError(f"{name} has {rounds} rounds; only a method of one sum can add and forget exactly")
+        if self.method.rounds == 0:
+            raise GramfoldError(f"{self.method.name} shares nothing between clients: there is nothing to add to or to forget")
+        _ = self._revisable
         raise GramfoldError(
             f"this result does not hold the sum of the moments (above {KEPT_BYTES >> 20} MB it is only kept on request); "
             "run again with keep_total=True"
         )
 
+    @property
+    def _revisable(self) -> Revisable:
+        found = self.method.revisable(self.broadcast)
+        if found is None:
+            name, rounds = self.method.name, self.method.rounds
+            raise GramfoldError(f"{name} has {rounds} rounds; only a method of one sum can add and forget exactly")
+        return found
 
-def worth_keeping(method: Method, total: object, wanted: bool | None) -> bool:
-    """Whether a result should hold this sum; where nobody said, the small ones."""
-    if not method.adds_up or not isinstance(total, Summed) or wanted is False:
+
+def worth_keeping(method: Method, broadcast: Record, total: object, wanted: bool | None) -> bool:
+    """Whether a result should hold this sum, of the round that a broadcast began; where nobody said, the small ones."""
+    if not isinstance(total, Summed) or wanted is False or method.revisable(broadcast) is None:
         return False
     groups = len(total.groups) if isinstance(total, GroupedMoments) else 1
     return wanted is True or 8 * groups * total.dim * (total.dim + total.outputs) <= KEPT_BYTES

@@ -16,14 +16,13 @@ from gramfold.errors import GramfoldError
 from gramfold.features import Map
 from gramfold.federation import Samples
 from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import Space, counting
-from gramfold.moments import Implied, Moments
+from gramfold.methods.spaces import counting
+from gramfold.moments import Moments
 from gramfold.moments.consistent import MOST_SAMPLES
 from gramfold.numerics import arrays, lots, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve.groups import grouped, nearest_centres
 from gramfold.uploads import GroupedMoments, NamedSums
-from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 DIRECTIONS = 32
@@ -151,36 +150,6 @@ class Groups(Record, kind="differences/groups"):
         if self.named is not None:
             return {"groups": self.count, "group_names": list(self.names)}
         return {"groups": self.count, "group_evidence": dict(self.evidence or {})}
-
-
-@dataclass(frozen=True)
-class Slots:
-    """What moments by group are held against."""
-
-    groups: Groups
-    space: Space
-
-    @property
-    def implied(self) -> Implied:
-        return self.space.map.implied
-
-    def check_packet(self, packet: Packet) -> None:
-        """Raise unless a packet claims to be one group's moments."""
-        claimed = packet.meta.get("groups")
-        if packet.meta.get("kind") != GroupedMoments.kind or not isinstance(claimed, dict) or len(claimed) != 1:
-            raise GramfoldError("expected moments of one group")
-        ((name, meta),) = claimed.items()
-        part = {"squares": packet.arrays[f"{name}/squares"]} if f"{name}/squares" in packet.arrays else {}
-        self.space.check_packet(Packet(part, meta))
-
-    def check(self, upload: Any) -> None:
-        """Raise unless an upload is one group's moments."""
-        if not isinstance(upload, GroupedMoments) or len(upload.groups) != 1:
-            raise GramfoldError("expected moments of one group")
-        if upload.fingerprints != tuple(self.groups.fingerprints(self.space.map.fingerprint)):
-            raise GramfoldError("the groups are not those that were sent")
-        for moments in upload.groups.values():
-            self.space.check(moments)
 
 
 def is_groups(given: Any) -> bool:

@@ -1,23 +1,21 @@
 """A method that asks how clients differ: the rounds for that between those of learned features and that of the moments."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.methods.analytic import Analytic
+from gramfold.methods.asked import Asked
 from gramfold.methods.differences.found import Found
-from gramfold.methods.differences.groups import Groups, Slots, is_groups
-from gramfold.methods.differences.phase import Differing, Plan
-from gramfold.methods.learning import Finding, Learning, directions
-from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import Space
+from gramfold.methods.differences.groups import Groups, is_groups
+from gramfold.methods.differences.phase import Plan
+from gramfold.methods.learning import directions
+from gramfold.methods.phases import Link
+from gramfold.methods.protocol import ClientData, Revisable
+from gramfold.methods.spaces import OneGroup, Space
 from gramfold.moments import Moments
-from gramfold.wire.record import Record
-
-LEARNS = (Learning, Finding)
-"""The rounds before."""
 
 
 @dataclass(frozen=True)
@@ -55,63 +53,33 @@ class Differs(Analytic):
         return Plan(self.groups is True, self.personal is True, given)
 
     @property
-    def rounds(self) -> int:
-        return super().rounds + self._differences.rounds
+    def phases(self) -> Sequence[Link]:
+        return (*super().phases, Link(self._differences, lambda start, found: replace(start, found=found)))
 
-    def is_last(self, round_number: int, broadcast: Any) -> bool:
-        return super().is_last(round_number, broadcast) and not isinstance(broadcast, Differing)
-
-    def learned_before(self, broadcast: Any) -> bool:
+    def revisable(self, broadcast: Any) -> Revisable | None:
+        revisable = super().revisable(broadcast)
+        if revisable is None:
+            return None
         found: Found = broadcast.found or Found()
-        grouped = found.groups is not None and found.groups.named is None
-        return self._plan is not None or grouped or found.personal is not None
+        grouped = found.groups is not None and found.groups.named is None  # a client's group is found from all of its samples
+        learned = self._plan is not None or grouped or found.personal is not None
+        return replace(revisable, by_sample=not grouped, learned=learned)
 
-    def by_sample(self, broadcast: Any) -> bool:
-        groups = groups_of(broadcast)  # a client's is found from all of its samples
-        return groups is None or groups.named is not None
-
-    def begin(self, task: Task) -> Any:
-        if self.features is None:
-            return self.settled(task).begin(task)
-        begun = super().begin(task)
-        return begun if isinstance(begun, LEARNS) else self._differing(begun)
-
-    def _differing(self, start: Any) -> Record:
-        """What is asked about how clients differ, before the moments."""
-        space: Space = start.space
-        if getattr(start, "common", None) is not None and space.outputs is not None:
-            # targets are folded twice; asked are those as they are
-            space = replace(space, outputs=space.outputs // 2)
-        begun = Differing.begin(self._differences, space, start.seed, start)
-        answered: Record = replace(start, found=begun) if isinstance(begun, Found) else begun
-        return answered
-
-    def local(self, client: ClientData, broadcast: Any) -> Any:
-        if isinstance(broadcast, Differing):
-            return broadcast.local(client)
-        if isinstance(broadcast, LEARNS):
-            return super().local(client, broadcast)
+    def upload(self, client: ClientData, broadcast: Any) -> Any:
         moments, groups = self.moments(client, broadcast), groups_of(broadcast)
         return moments if groups is None else groups.grouped(client, moments)
 
     def moments(self, client: ClientData, broadcast: Any) -> Moments:
         """A client's, as they travel."""
-        return self.upload(client, broadcast)
+        moments: Moments = super().upload(client, broadcast)
+        return moments
 
-    def aggregate(self, total: Any, broadcast: Any) -> Any:
-        if isinstance(broadcast, Differing):
-            after = broadcast.step(total)
-            start: Any = broadcast.start
-            return after if isinstance(after, Differing) else replace(start, found=after)
-        after = super().aggregate(total, broadcast)
-        learned = isinstance(broadcast, LEARNS) and not isinstance(after, LEARNS)
-        return self._differing(after) if learned else after
-
-    def asked(self, broadcast: Any) -> Any:
-        if isinstance(broadcast, Differing):
-            return broadcast
+    def asked(self, broadcast: Any) -> Asked:
         groups = groups_of(broadcast)
-        return super().asked(broadcast) if groups is None else Slots(groups, broadcast.space)
+        if groups is None:
+            return super().asked(broadcast)
+        space: Space = broadcast.space
+        return OneGroup([space] * (groups.count + 1), space.implied)
 
 
 def groups_of(broadcast: Any) -> Groups | None:

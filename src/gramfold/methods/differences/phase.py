@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
 from gramfold.features import Bias, Concat, Linear, Map, MetricMap, Normalize, draw
 from gramfold.features.metric import PLAIN
 from gramfold.methods.differences import groups, personal
@@ -14,12 +13,10 @@ from gramfold.methods.differences.groups import Groups, Summary
 from gramfold.methods.differences.personal import MOST_COLUMNS, Personal
 from gramfold.methods.learning import seen
 from gramfold.methods.learning.client import TOOK_PART
+from gramfold.methods.phases import Phase
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting
-from gramfold.moments import Implied
 from gramfold.uploads import NamedSums
-from gramfold.wire import Packet
-from gramfold.wire.record import Record
 
 ROUNDS = 4
 """At most: two for groups, and passes of the personal metric as long as these move it."""
@@ -37,15 +34,25 @@ class Plan:
     def rounds(self) -> int:
         return ROUNDS if self.groups or self.personal else 0
 
+    def begin(self, start: Any, seed: int) -> "Differing | Found":
+        """The first round; what is found already, where nothing is to be asked."""
+        space: Space = start.space
+        if getattr(start, "common", None) is not None and space.outputs is not None:
+            space = replace(space, outputs=space.outputs // 2)  # targets are folded twice; asked are those as they are
+        columns = space.map.columns if isinstance(space.map, MetricMap) else None
+        wanted = self.personal and columns is not None and space.map.inputs <= MOST_COLUMNS
+        grouping = self.groups and self.given is None
+        if not wanted and not grouping:
+            return Found(self.given)
+        begun = Personal.begin(space.map.inputs) if wanted else None
+        return Differing(start, seed, space, grouping, begun, _plain(space.map, seed), None, self.given)
+
 
 @dataclass(frozen=True)
-class Differing(Record, kind="differences"):
-    """Where the learning stands."""
+class Differing(Phase, kind="differences"):
+    """What is asked in one round."""
 
-    start: Record
-    """What clients are to be sent before the moments, but for what is found."""
     space: Space
-    seed: int
     grouping: bool
     personal: Personal | None
     plain: Map | None = None
@@ -57,17 +64,6 @@ class Differing(Record, kind="differences"):
     """The personal metric, once it is learned."""
     rounds: int = 0
     """Those that are behind."""
-
-    @classmethod
-    def begin(cls, plan: Plan, space: Space, seed: int, start: Record) -> "Differing | Found":
-        """The first round; what is found already, where nothing is to be asked."""
-        columns = space.map.columns if isinstance(space.map, MetricMap) else None
-        wanted = plan.personal and columns is not None and space.map.inputs <= MOST_COLUMNS
-        grouping = plan.groups and plan.given is None
-        if not wanted and not grouping:
-            return Found(plan.given)
-        begun = Personal.begin(space.map.inputs) if wanted else None
-        return cls(start, space, seed, grouping, begun, _plain(space.map, seed), None, plan.given)
 
     # --- the client ---
 
@@ -90,7 +86,7 @@ class Differing(Record, kind="differences"):
 
     # --- the server ---
 
-    def step(self, total: NamedSums) -> "Differing | Found":
+    def after(self, total: NamedSums) -> "Differing | Found":
         """What is asked next, or what was found."""
         after = replace(self, summary=None, grouping=False, rounds=self.rounds + 1)
         if self.summary is not None:
@@ -124,19 +120,8 @@ class Differing(Record, kind="differences"):
             parts |= groups.shapes(self.plain, outputs) if first else {groups.POINTS: self.summary.shape}  # type: ignore[union-attr]
         return parts | (self.personal.shapes if self.personal is not None else {})
 
-    @property
-    def implied(self) -> Implied:
-        return Implied()
-
-    def check_packet(self, packet: Packet) -> None:
-        if packet.meta.get("kind") != NamedSums.kind:
-            raise GramfoldError(f"expected sums, got {packet.meta.get('kind')}")
-
     def check(self, upload: Any) -> None:
-        """Raise unless an upload is what was asked for."""
-        if not isinstance(upload, NamedSums):
-            raise GramfoldError(f"expected sums, got {upload.kind}")
-        upload.require_shapes(self.shapes)
+        super().check(upload)
         if self.summary is not None:
             groups.check_points(upload)
         elif self.grouping:

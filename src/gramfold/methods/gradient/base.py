@@ -16,6 +16,7 @@ from gramfold import networks
 from gramfold.errors import GramfoldError, NotFiniteError
 from gramfold.federation import Federation, Task
 from gramfold.heads import Head
+from gramfold.methods.asked import Asked, AskedSums
 from gramfold.methods.gradient.optimizer import Optimizer
 from gramfold.methods.protocol import Batched, ClientData, Method, Tunable
 from gramfold.numerics import seeds
@@ -49,10 +50,25 @@ class Model(Record, kind="gradient/model"):
     extra: Mapping[str, Array]
     chosen: Mapping[str, Any]
 
+    @property
+    def noted(self) -> Mapping[str, Any]:
+        """For the history."""
+        return self.chosen
+
     def next(self, model: Mapping[str, Array], **changes: Any) -> "Model":
         """The next round's: weights in float32."""
         shared = {name: part.float() for name, part in tensors(model).items()}
         return replace(self, model=shared, round=self.round + 1, **changes)
+
+
+@dataclass(frozen=True)
+class Weighted(AskedSums):
+    """Sums of so many samples."""
+
+    def check(self, upload: Any) -> None:
+        super().check(upload)
+        if "n" in upload and not float(upload["n"][0]) >= 0:
+            raise GramfoldError(f"an upload of {float(upload['n'][0]):g} samples")
 
 
 @dataclass(frozen=True)
@@ -196,16 +212,11 @@ class Gradient(Batched, Tunable):
         """Whether this round gathers the feature sums for standardisation."""
         return self.standardize and len(broadcast.network["shape"]) == 1 and not broadcast.standardization
 
-    def check(self, upload: Any, broadcast: Model) -> None:
-        if not isinstance(upload, NamedSums):
-            raise GramfoldError(f"expected named sums, got {upload.kind}")
-        if self._standardizing(broadcast):
-            inputs = broadcast.network["shape"][0]
-            upload.require_shapes({"features": (inputs,), "squares": (inputs,), "n": (1,)})
-        else:
-            upload.require_shapes(self.upload_shapes(broadcast))
-        if "n" in upload and not float(upload["n"][0]) >= 0:
-            raise GramfoldError(f"an upload of {float(upload['n'][0]):g} samples")
+    def asked(self, broadcast: Model) -> Asked:
+        if not self._standardizing(broadcast):
+            return Weighted(self.upload_shapes(broadcast))
+        inputs = broadcast.network["shape"][0]
+        return Weighted({"features": (inputs,), "squares": (inputs,), "n": (1,)})
 
     def aggregate(self, total: Any, broadcast: Model) -> Model:
         packed = total.pack()

@@ -15,6 +15,7 @@ import numpy as np
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head
+from gramfold.methods.asked import Asked
 from gramfold.methods.gradient.base import Gradient, Model, State, base_of, tensors
 from gramfold.numerics.arrays import to_numpy
 from gramfold.uploads import PerClient, require_shapes
@@ -24,6 +25,27 @@ if TYPE_CHECKING:
 
 ABSENT_CLASS_LOGIT = -1e4
 """The logit of a class of which a client has no prototype."""
+
+
+@dataclass(frozen=True)
+class Prototypes(Asked):
+    """Of so many classes at most, so many numbers each."""
+
+    classes: int
+    width: int
+
+    def check(self, upload: Any) -> None:
+        if not isinstance(upload, PerClient):
+            raise GramfoldError(f"expected prototypes, got {upload.kind}")
+        for parcel in upload.parcels.values():
+            held = to_numpy(parcel.get("classes", np.zeros(0)))
+            if held.dtype.kind not in "iu" or held.ndim != 1 or not np.isin(held, np.arange(self.classes)).all():
+                raise GramfoldError(f"prototypes of classes that are not among the {self.classes}")
+            if len(np.unique(held)) != len(held):
+                raise GramfoldError("two prototypes of one class")
+            require_shapes(parcel, {"classes": held.shape, "prototypes": (len(held), self.width), "counts": held.shape})
+            if not (to_numpy(parcel["counts"]) >= 0).all():
+                raise GramfoldError("prototypes of less than no samples")
 
 
 @dataclass(frozen=True)
@@ -58,22 +80,10 @@ class FedPCL(Gradient):
             )
         return uploads
 
-    def check(self, upload: Any, broadcast: Model) -> None:
+    def asked(self, broadcast: Model) -> Asked:
         if self._standardizing(broadcast):
-            super().check(upload, broadcast)
-            return
-        if not isinstance(upload, PerClient):
-            raise GramfoldError(f"expected prototypes, got {upload.kind}")
-        classes = len(broadcast.labels)
-        for parcel in upload.parcels.values():
-            held = to_numpy(parcel.get("classes", np.zeros(0)))
-            if held.dtype.kind not in "iu" or held.ndim != 1 or not np.isin(held, np.arange(classes)).all():
-                raise GramfoldError(f"prototypes of classes that are not among the {classes}")
-            if len(np.unique(held)) != len(held):
-                raise GramfoldError("two prototypes of one class")
-            require_shapes(parcel, {"classes": held.shape, "prototypes": (len(held), self.projector), "counts": held.shape})
-            if not (to_numpy(parcel["counts"]) >= 0).all():
-                raise GramfoldError("prototypes of less than no samples")
+            return super().asked(broadcast)
+        return Prototypes(len(broadcast.labels), self.projector)
 
     def fold(self, total: PerClient, broadcast: Model) -> Model:
         """The prototypes by client and class (zero where there is none), and their means weighted by samples."""

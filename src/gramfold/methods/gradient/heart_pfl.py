@@ -16,6 +16,7 @@ import numpy as np
 from gramfold import networks
 from gramfold.errors import GramfoldError
 from gramfold.federation import Dataset, Task, load_npz
+from gramfold.methods.asked import Asked
 from gramfold.methods.gradient.base import MODEL, Gradient, Model, State, named, named_shapes, weighted
 from gramfold.methods.gradient.sides import Side, descended
 from gramfold.uploads import NamedSums, PerClient
@@ -33,6 +34,18 @@ BATCH_IMAGES = 256
 
 HDA_SIZE = "hda_gradient"
 """The name, in uploads and in the history, of the length of HDA's gradient as a part of cross-entropy's."""
+
+
+@dataclass(frozen=True)
+class EachModel(Asked):
+    """Each client's own, as arrays of these shapes."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+
+    def check(self, upload: Any) -> None:
+        if not isinstance(upload, PerClient):
+            raise GramfoldError(f"expected each client's model, got {upload.kind}")
+        upload.require_shapes(self.shapes)
 
 
 @dataclass(frozen=True)
@@ -194,13 +207,8 @@ class HeartPFL(Gradient):
 
         return Distillation(self.akt_steps, self.akt_batch, self.akt_temperature, self.akt_direction, self.akt_adversary)
 
-    def check(self, upload: Any, broadcast: Model) -> None:
-        if not self._distils(broadcast):
-            super().check(upload, broadcast)
-        elif isinstance(upload, PerClient):
-            upload.require_shapes({**named_shapes(broadcast), HDA_SIZE: (1,)})
-        else:
-            raise GramfoldError(f"expected each client's model, got {upload.kind}")
+    def asked(self, broadcast: Model) -> Asked:
+        return EachModel({**named_shapes(broadcast), HDA_SIZE: (1,)}) if self._distils(broadcast) else super().asked(broadcast)
 
     def fold(self, total: Any, broadcast: Model) -> Model:
         import torch
@@ -221,9 +229,6 @@ class HeartPFL(Gradient):
         if self.hda:
             chosen[HDA_SIZE] = float(torch.cat([parcel[HDA_SIZE] for parcel in parcels]).mean())
         return broadcast.next(shared, chosen=chosen)
-
-    def noted(self, broadcast: Model) -> Mapping[str, Any]:
-        return broadcast.chosen
 
     def _server_images(
         self, net: "Network", clients: Sequence[State], labels: tuple[int | str, ...], device: str

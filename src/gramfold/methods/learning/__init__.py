@@ -19,18 +19,20 @@ can judge honestly what comes of it, a third of all samples is kept out of it, d
 
 from typing import Any
 
-from gramfold.methods.learning.client import gradients, local, own_part, seen, unseen
+from gramfold.methods.learning.client import gradients, own_part, seen, unseen
 from gramfold.methods.learning.directions import DirectionsPlan, Finding
 from gramfold.methods.learning.own_parts import Common
-from gramfold.methods.learning.plan import Learning, Plan, begin, caution, comparable_as, described
-from gramfold.methods.learning.server import in_common, step
+from gramfold.methods.learning.phase import Learning
+from gramfold.methods.learning.plan import Plan, comparable_as, described
+from gramfold.methods.learning.state import Learned, caution
 
 __all__ = [
-    "Common", "DirectionsPlan", "Finding", "Learning", "Plan", "begin", "caution", "comparable_as", "described", "gradients",
-    "in_common", "local", "own_part", "plan_of", "seen", "step", "unseen",
+    "Common", "DirectionsPlan", "Finding", "Learned", "Learning", "Plan", "caution", "comparable_as", "described", "gradients",
+    "own_part", "plan_of", "seen", "unseen",
 ]  # fmt: skip
 
 
-def plan_of(spec: Any) -> Plan | DirectionsPlan | None:
-    """What a feature map's text asks to be learned first; None: nothing."""
-    return DirectionsPlan.of(spec) or Plan.of(spec)
+def plan_of(spec: Any, own_parts: bool = False) -> Plan | DirectionsPlan | None:
+    """What a feature map's text asks to be learned first; None: nothing. `own_parts`: whether clients take what is their own out
+    of continuous targets meanwhile, where the metric is learned."""
+    return DirectionsPlan.of(spec) or Plan.of(spec, own_parts)

@@ -8,7 +8,7 @@ import numpy as np
 from gramfold.features import Map, MetricMap
 from gramfold.federation import Samples
 from gramfold.methods.learning.own_parts import Common
-from gramfold.methods.learning.plan import Learning
+from gramfold.methods.learning.state import State
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import counting
 from gramfold.moments import Moments
@@ -29,7 +29,7 @@ def seen(train: Samples) -> np.ndarray:
     return lots.shares(lots.lots(train.inputs)) >= UNSEEN
 
 
-def local(client: ClientData, learning: Learning) -> Moments | NamedSums:
+def local(client: ClientData, learning: State) -> Moments | NamedSums:
     """The moments, or those of the gradients, of a client's samples that the metric may see; or their counts."""
     train = counting(client)
     if learning.counting is not None:

@@ -114,9 +114,13 @@ class Columns(Record, kind="columns"):
             places.append(at * FINE + np.asarray(inside.clip(0, FINE - 1), np.int64))
         return places
 
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {COUNTS: (self.inputs, self.bins)}
+
     def check(self, upload: NamedSums) -> None:
         """Raise unless these are the counts of some samples."""
-        upload.require_shapes({COUNTS: (self.inputs, self.bins)})
+        upload.require_shapes(self.shapes)
         counts = arrays.to_numpy(upload[COUNTS])
         each = counts.reshape(-1, COARSE if self.low is None else FINE).sum(1)
         if not (np.isfinite(counts).all() and counts.min() >= 0 and each.max() <= MOST_SAMPLES):

@@ -17,15 +17,15 @@ from scipy.sparse import csr_array
 
 from gramfold import features
 from gramfold.errors import GramfoldError
-from gramfold.features import DirectionsMap, Map, of_length_one
-from gramfold.federation import Samples, Task
-from gramfold.moments import Implied
+from gramfold.features import DirectionsMap, of_length_one
+from gramfold.methods.learning.state import Learned
+from gramfold.methods.phases import Phase
+from gramfold.methods.protocol import ClientData
+from gramfold.methods.spaces import counting
 from gramfold.moments.consistent import MOST_SAMPLES
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.uploads import NamedSums
-from gramfold.wire import Packet
-from gramfold.wire.record import Record
 
 WIDE = 4096
 """From more inputs on their directions are found first, where nobody says otherwise: their Gram matrix would be too large."""
@@ -64,6 +64,9 @@ class DirectionsPlan:
     def rounds(self) -> int:
         return ROUNDS
 
+    def begin(self, start: Any, seed: int) -> "Finding":
+        return Finding(start, seed, start.space.map.inputs, self.map, self.dim)
+
     def width(self, inputs: int) -> int:
         return features.parse(self.map).width(min(self.dim, inputs))
 
@@ -80,22 +83,15 @@ def sought(dim: int) -> int:
 
 
 @dataclass(frozen=True)
-class Finding(Record, kind="learning/directions"):
+class Finding(Phase, kind="learning/directions"):
     """Where the search stands: the counts asked for, or, with columns, the products with a basis."""
 
-    start: Record
-    """The method's first broadcast, but for the map."""
     inputs: int
-    seed: int
     map: str
     dim: int
     columns: np.ndarray | None = None
     basis: Array | None = None
     """None: drawn from the seed."""
-
-    @classmethod
-    def begin(cls, plan: DirectionsPlan, task: Task, start: Record) -> "Finding":
-        return cls(start, task.inputs, task.seed, plan.map, plan.dim)
 
     @property
     def _width(self) -> int:
@@ -104,8 +100,9 @@ class Finding(Record, kind="learning/directions"):
 
     # --- the client ---
 
-    def local(self, train: Samples) -> NamedSums:
+    def local(self, client: ClientData) -> NamedSums:
         """The sums that are asked for, over a client's samples."""
+        train = counting(client)
         if train.inputs.shape[1] != self.inputs:
             raise GramfoldError(f"asked for the directions of {self.inputs} columns, the samples have {train.inputs.shape[1]}")
         weights = None if train.weights is None else np.asarray(train.weights, np.float64)
@@ -131,27 +128,18 @@ class Finding(Record, kind="learning/directions"):
     # --- the server ---
 
     @property
-    def implied(self) -> Implied:
-        """Nothing: these are no moments."""
-        return Implied()
-
-    def check_packet(self, packet: Packet) -> None:
-        if packet.meta.get("kind") != NamedSums.kind:
-            raise GramfoldError(f"expected sums, got {packet.meta.get('kind')}")
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {COUNTS: (self.inputs,)} if self.columns is None else {PRODUCTS: (len(self.columns), self._width)}
 
     def check(self, upload: Any) -> None:
-        """Raise unless an upload is what was asked for."""
-        if not isinstance(upload, NamedSums):
-            raise GramfoldError(f"expected sums, got {upload.kind}")
+        super().check(upload)
         if self.columns is not None:
-            return upload.require_shapes({PRODUCTS: (len(self.columns), self._width)})
-        upload.require_shapes({COUNTS: (self.inputs,)})
+            return
         counts = arrays.to_numpy(upload[COUNTS])
         if not (np.isfinite(counts).all() and counts.min() >= 0 and counts.max() <= MOST_SAMPLES):
             raise GramfoldError("the counts of samples in its columns are not counts")
 
-    def after(self, total: NamedSums) -> "Finding | Map":
-        """What clients are asked next; the map, when there is nothing left to ask."""
+    def after(self, total: NamedSums) -> "Finding | Learned":
         if self.columns is None:
             return replace(self, columns=_commonest(arrays.to_numpy(total[COUNTS])))
         products = np.asarray(arrays.to_numpy(total[PRODUCTS]), np.float64)
@@ -159,7 +147,7 @@ class Finding(Record, kind="learning/directions"):
             return replace(self, basis=arrays.qr(products)[0].astype(np.float32))
         directions = _leading(products, self._basis(), self.dim)
         after = features.draw(features.parse(self.map), directions.shape[1], self.seed, "features/directions")
-        return DirectionsMap.of(self.inputs, self.columns, directions.astype(np.float32), after)
+        return Learned(DirectionsMap.of(self.inputs, self.columns, directions.astype(np.float32), after))
 
 
 def _counts(rows: Array, weights: np.ndarray | None) -> np.ndarray:

@@ -27,7 +27,7 @@ from gramfold.features import (
 from gramfold.methods.learning.client import combinations, gradients
 from gramfold.methods.learning.columns import Columns
 from gramfold.methods.learning.own_parts import Common
-from gramfold.methods.learning.plan import Learning, Rows, caution
+from gramfold.methods.learning.state import Rows, State, caution
 from gramfold.methods.pooled import PooledRidge
 from gramfold.moments import Moments
 from gramfold.numerics import arrays, seeds
@@ -60,7 +60,7 @@ TYPICAL = 256
 """Made-up inputs that tell what is usual."""
 
 
-def step(total: Any, learning: Learning) -> "Learning | Map":
+def step(total: Any, learning: State) -> State | Map:
     """What clients are asked next; the learned map, when there is nothing left to ask."""
     if learning.counting is not None:
         return _after_counting(learning.counting.after(total), learning)
@@ -76,14 +76,14 @@ def step(total: Any, learning: Learning) -> "Learning | Map":
     return _after_pilot(total, learning) if isinstance(learning.space.map, MetricMap) else _after_linear(total, learning)
 
 
-def in_common(learning: Learning) -> Common | None:
+def in_common(learning: State) -> Common | None:
     """What clients' own parts are told by, after the gradients of a pilot's head; None where they take none."""
     if not learning.own_parts or learning.weights is None or learning.pilot.columns is None:
         return None
     return Common(learning.pilot, learning.weights)
 
 
-def _after_counting(counted: Columns, learning: Learning) -> Learning:
+def _after_counting(counted: Columns, learning: State) -> State:
     """More counting, or the first moments."""
     learning = replace(learning, columns=counted)
     if not counted.measured:
@@ -98,7 +98,7 @@ def _after_counting(counted: Columns, learning: Learning) -> Learning:
     return replace(learning, space=replace(learning.space, map=features.draw(map, counted.inputs, learning.seed)))
 
 
-def _after_pilot(total: Moments, learning: Learning) -> "Learning | Map":
+def _after_pilot(total: Moments, learning: State) -> State | Map:
     """The gradients of its head, or the map, where this pilot was all there is to learn."""
     pilot, squares = learning.pilot, float(total.squares.sum())
     sizes = [block.map.dim for block in pilot.blocks]
@@ -121,7 +121,7 @@ def _longest(pilot: MetricMap, weights: Array, seed: int) -> np.ndarray:
     return np.array([LONGEST * float(arrays.row_squares(rows).mean()) for rows in each])
 
 
-def _after_linear(total: Moments, learning: Learning) -> "Learning | Map":
+def _after_linear(total: Moments, learning: State) -> State | Map:
     inputs, n, full = learning.space.map.inputs, total.weight, total.gram
     if learning.inputs == "either":
         if _columns_are_better(total, inputs):
@@ -162,7 +162,7 @@ def _columns_are_better(total: Moments, inputs: int) -> bool:
     return scores[1] < BETTER * scores[0]
 
 
-def _pilot(learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> Learning:
+def _pilot(learning: State, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> State:
     """The next moments to ask for."""
     way = "rows" if columns is None else "columns"
     size = _pilot_size(learning.dim, way)
@@ -178,7 +178,7 @@ def _pilot_size(dim: int, way: str) -> int:
     return max(dim // 2 // len(SPREADS[way]), 1)
 
 
-def _learned(learning: Learning, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> MetricMap:
+def _learned(learning: State, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> MetricMap:
     """What it has led to."""
     spread = learning.spread or SPREADS["rows" if columns is None else "columns"][0]
     pairs = learning.dim // 2 if columns is not None and metric[0].shape[1] else 0
@@ -191,7 +191,7 @@ def _learned(learning: Learning, metric: tuple[Array, float], columns: tuple[Arr
     return MetricMap.of(_plain(learning), blocks, columns)
 
 
-def _plain(learning: Learning) -> DrawnMap:
+def _plain(learning: State) -> DrawnMap:
     return features.draw(Concat([Bias(), Linear()]), learning.space.map.inputs, learning.seed, "features/plain")
 
 

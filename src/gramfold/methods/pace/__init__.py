@@ -55,7 +55,7 @@ from gramfold.methods.pace.server import (
     solved,
     units_of,
 )
-from gramfold.methods.protocol import IN_CODE, ClientData
+from gramfold.methods.protocol import IN_CODE, ClientData, Revisable
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map
 from gramfold.moments import Moments
 from gramfold.moments.rounding import PRECISIONS
@@ -102,6 +102,10 @@ class Streams(Record, kind="pace/streams"):
         if own is None or own.pooled is None:
             return solved(self.pooled), 1.0
         return own.pooled, own.copies
+
+    def pooled_root(self, along: Array) -> Array | None:
+        """T'^-1 along the columns of `along`, T T' being the pooled system; None where that is not here."""
+        return root_of(solved(self.pooled).leverage, along)
 
 
 @dataclass(frozen=True)
@@ -219,31 +223,24 @@ class PACE(Differs):
         refinement = None if start.refinement is None else comparable_as(map, start.refinement)
         return replace(start, space=space, refinement=refinement, common=common)
 
-    def again(self, task: Task, broadcast: Streams) -> Streams:
-        started: Any = self._started(task)
-        return replace(self.learned(started, broadcast.space.map, broadcast.common), found=broadcast.found)
-
-    def by_sample(self, broadcast: Streams) -> bool:
-        return broadcast.common is None and super().by_sample(broadcast)
-
     @property
-    def adds_up(self) -> bool:
+    def _plan(self) -> Any:
+        return learning.plan_of(self.features, self.own_parts)
+
+    def revisable(self, broadcast: Streams) -> Revisable | None:
         """Rounded samples cannot be taken out of a sum again."""
-        return super().adds_up and self._precision == "float64"
+        found = super().revisable(broadcast)
+        if found is None or self._precision != "float64":
+            return None
+        before = replace(broadcast, pooled=None, groups=())
+        return replace(found, again=lambda task: before, by_sample=found.by_sample and broadcast.common is None)
 
     def moments(self, client: ClientData, broadcast: Streams) -> Moments:
-        return super().moments(client, broadcast).rounded(self._precision)
-
-    @property
-    def takes_own_parts(self) -> bool:
-        return self.own_parts
-
-    def upload(self, client: ClientData, broadcast: Streams) -> Moments:
         if broadcast.common is not None:
             train = counting(client)
             less = broadcast.common.without(train, learning.own_part(broadcast.common, train), beside=True)
             client = replace(client, train=less)
-        return broadcast.space.fold(client)
+        return super().moments(client, broadcast).rounded(self._precision)
 
     def solve(self, total: Moments | GroupedMoments, broadcast: Streams) -> Streams:
         make = pool if broadcast.common is None else pool_without_own_parts
@@ -282,9 +279,6 @@ class PACE(Differs):
             head = replace(head, chosen={**head.chosen, "group": group})
         head = head if common is None else common.put_back(head, own)
         return head if space.classification else bounded(head, train.targets)
-
-    def root(self, broadcast: Streams, along: Array) -> Array | None:
-        return root_of(solved(broadcast.pooled).leverage, along)
 
     def global_head(self, broadcast: Streams) -> Head:
         return shared_head(broadcast.space, solved(broadcast.pooled), self.name, self.priors)

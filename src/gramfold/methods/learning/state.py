@@ -1,0 +1,108 @@
+"""Where the learning of a metric stands, and what its rounds ask for."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gramfold.features import Map, MetricMap
+from gramfold.methods.learning.columns import Columns
+from gramfold.methods.learning.own_parts import Common
+from gramfold.methods.phases import Phase
+from gramfold.methods.spaces import Space
+from gramfold.moments import Implied
+from gramfold.numerics.arrays import Array
+from gramfold.solve.gcv import CAUTION
+from gramfold.wire import Packet
+from gramfold.wire.record import Record
+
+
+class Learned(NamedTuple):
+    """What learning leads to: the map, and what clients' own parts are told by, where they take these out of their targets."""
+
+    map: Map
+    common: Common | None = None
+
+
+@dataclass(frozen=True)
+class Rows(Record, kind="learning/rows"):
+    """The map of rows of one length, and how far off its pilot was by generalised cross-validation."""
+
+    map: Map
+    score: float
+
+
+@dataclass(frozen=True)
+class State(Phase):
+    """Where the learning stands: the counts asked for, or the moments, or, with `weights`, the gradients of that head."""
+
+    space: Space
+    inputs: str
+    """What may make inputs comparable: "rows", "columns", or "both", of which one is to be chosen; "either": by linear heads,
+    before columns, which are many, are counted."""
+    dim: int
+    """Fourier features of the learned map."""
+    passes: int
+    """Those that are left."""
+    columns: Columns | None = None
+    """Where the columns lie, where that matters."""
+    weights: Array | None = None
+    longest: Array | None = None
+    """The square of a gradient's length at most, for every combination of outputs that is summed."""
+    probes: Array | None = None
+    spread: float = 0.0
+    rows: Rows | None = None
+    """What columns have to beat."""
+    own_parts: bool = False
+    """Whether clients take what is their own out of the targets (regression alone)."""
+    common: Common | None = None
+    """What that is told by, once there is a pilot's head."""
+
+    @property
+    def counting(self) -> Columns | None:
+        """The columns, while they are counted."""
+        return None if self.columns is None or self.columns.measured else self.columns
+
+    @property
+    def pilot(self) -> MetricMap:
+        assert isinstance(self.space.map, MetricMap)
+        return self.space.map
+
+    @property
+    def asked(self) -> Space:
+        """What uploads are moments in."""
+        if self.weights is None:
+            return self.space
+        assert self.longest is not None
+        bound = Implied(lengths=((0, self.pilot.inputs, float(self.longest.mean())),))
+        map: Any = Gradients(self.pilot.inputs, self.pilot.fingerprint, bound)
+        return Space(map, None, 1)
+
+    @property
+    def implied(self) -> Implied:
+        return self.asked.implied
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {} if self.counting is None else self.counting.shapes
+
+    def check_packet(self, packet: Packet) -> None:
+        return self.asked.check_packet(packet) if self.counting is None else super().check_packet(packet)
+
+    def check(self, upload: Any) -> None:
+        if self.counting is None:
+            return self.asked.check(upload)
+        super().check(upload)
+        return self.counting.check(upload)
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Stands for the map of moments whose rows are gradients."""
+
+    dim: int
+    fingerprint: str
+    implied: Implied = field(default_factory=Implied)
+
+
+def caution(map: Map) -> float:
+    """How many times a degree of freedom counts when a penalty is chosen for its features."""
+    return CAUTION if map.tabular else 1.0
