@@ -24,6 +24,7 @@ from gramfold.methods.gradient import (
 )  # fmt: skip
 from gramfold.methods.local import Local
 from gramfold.methods.local_classes import LocalClasses
+from gramfold.methods.mixed import MixedModel
 from gramfold.methods.pace import PACE
 from gramfold.methods.pacecnn import PaceCNN
 from gramfold.methods.pfedacnnl import PFedACnnL
@@ -33,13 +34,15 @@ from gramfold.methods.registry import check_from_file, find_method, known_method
 ANALYTIC: tuple[type[Method], ...] = (Local, AFL, LocalClasses, FedHiP, APFL, PACE, DeepAFL)
 ON_IMAGES: tuple[type[Method], ...] = (FedACnnL, PFedACnnL, PaceCNN)
 """Analytic methods that take images; all of `ANALYTIC` take features."""
-METHODS: dict[str, type[Method]] = {method.name: method for method in (*ANALYTIC, *ON_IMAGES, *GRADIENT)}
+OF_VALUES: tuple[type[Method], ...] = (MixedModel,)
+"""Those for continuous targets alone."""
+METHODS: dict[str, type[Method]] = {method.name: method for method in (*ANALYTIC, *OF_VALUES, *ON_IMAGES, *GRADIENT)}
 """gramfold's own methods, by their names on the command line."""
 register(METHODS)
 
 __all__ = [
-    "AFL", "ANALYTIC", "APFL", "GRADIENT", "METHODS", "ON_IMAGES", "PACE", "Batched", "ClientData", "DeepAFL", "Ditto",
-    "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedSelect",
-    "FedZO", "HeartPFL", "Local", "LocalClasses", "LocalSGD", "Method", "PFedACnnL", "PFedMe", "PaceCNN", "Tunable",
-    "check_from_file", "find_method", "known_methods", "make_method", "spec_of",
+    "AFL", "ANALYTIC", "APFL", "GRADIENT", "METHODS", "OF_VALUES", "ON_IMAGES", "PACE", "Batched", "ClientData", "DeepAFL",
+    "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT",
+    "FedSelect", "FedZO", "HeartPFL", "Local", "LocalClasses", "LocalSGD", "Method", "MixedModel", "PFedACnnL", "PFedMe",
+    "PaceCNN", "Tunable", "check_from_file", "find_method", "known_methods", "make_method", "spec_of",
 ]  # fmt: skip
