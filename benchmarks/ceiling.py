@@ -139,7 +139,7 @@ def main() -> None:
                     if not test.n:
                         continue
                     counts = np.bincount(np.asarray(client.train().targets), minlength=classes)
-                    prior = torch.as_tensor(ClassPrior.of(counts, pooled).log_shares, device=given.device)
+                    prior = torch.as_tensor(ClassPrior.of(counts[None], pooled).log_shares[0], device=given.device)
                     Z, t = ready(test)
                     with torch.no_grad():
                         logits = torch.log_softmax(net((Z - mean) / spread).double() / temperature, 1) - level

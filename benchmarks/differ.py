@@ -100,7 +100,11 @@ def schools(folder: Path, seed: int) -> Iterator[Row]:
     X, y, owner = data["features"].astype(float), data["targets"].astype(float), np.unique(data["client"], return_inverse=True)[1]
     train = np.random.default_rng(seed).random(len(y)) >= 0.3
     yield from measured(
-        "schools, exam", "70 % at random", seed, federation(X, y, owner, train, True), ["Local", "PACE, without", "PACE", "MixedModel"]
+        "schools, exam",
+        "70 % at random",
+        seed,
+        federation(X, y, owner, train, True),
+        ["Local", "PACE, without", "PACE", "MixedModel"],
     )
     yield of_rows("schools, exam", "70 % at random", seed, "boosted trees", trees(X, y, owner, train))
     try:

@@ -77,7 +77,7 @@ class Evidence:
             own = np.bincount(trains[client.name], minlength=parts.task.outputs)
             chances = heads[client.name].predict_proba(np.asarray(test.inputs, np.float32))
             logs.append(np.log(np.maximum(chances, 1e-30)))
-            prior = ClassPrior.of(own, pooled).log_shares - np.log(np.maximum(pooled, 0.5) / pooled.sum())
+            prior = ClassPrior.of(own[None], pooled).log_shares[0] - np.log(np.maximum(pooled, 0.5) / pooled.sum())
             priors.append(np.broadcast_to(prior, logs[-1].shape))
             codes.append(np.asarray(test.targets))
             owners.append(np.full(test.n, len(owners)))

@@ -12,6 +12,7 @@ import gramfold as gf
 from gramfold.federation import Samples
 from gramfold.methods import ANALYTIC, GRADIENT, ON_IMAGES, ClientData, Method
 from gramfold.methods.pace.influence import influence_of
+from gramfold.numerics.padding import Padding
 from gramfold.solve.dual import ridge_with_left_out
 from gramfold.solve.leave_one_out import Kernel, left_out_residuals
 from strategies import PENALTIES, Problem, problems, relative
@@ -177,7 +178,7 @@ def test_paces_left_out_scores_are_those_of_a_model_without_the_sample(problem):
     upload = method.local(client, begin)
     pooled = method.aggregate(upload.copy(), begin).pooled
     rows = begin.space.map(problem.X)
-    leverage = influence_of(np.sqrt(weights)[:, None] * rows, pooled.leverage).leverages
+    leverage = influence_of(np.sqrt(weights)[:, None] * rows, pooled.leverage, Padding([len(rows)])).leverages[0]
     found = problem.Y - left_out_residuals(problem.Y - rows @ pooled.weights, leverage)
     for i in range(len(rows)):
         without = client.train.take(np.delete(np.arange(len(rows)), i))

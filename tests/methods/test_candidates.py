@@ -34,7 +34,7 @@ def at_one(parts, name: str = "0", regression: bool = False, method: PACE | None
     client = ClientData(name, result.run.given(name, *parts[name]), contributed=True)
     final: Any = result.run.broadcast
     rows = final.space.map(client.train.inputs)
-    samples = OwnSamples.of(client, final.space, final.refinement, final.pooled, rows, None, PRIORS, None)
+    samples = OwnSamples.of([client], final.space, final.refinement, final.pooled, rows, None, PRIORS, None)
     return samples, result.heads[name], result.run.method
 
 
@@ -55,31 +55,34 @@ def test_the_box_is_what_the_code_computes(moons):
     final: Any = gf.run(method, gf.Federation.from_clients(moons, test=0.0)).run.broadcast
     pooled = final.pooled
     inverse = np.linalg.inv(pooled.leverage.lower @ pooled.leverage.lower.T)
-    h = np.einsum("ij,jk,ik->i", samples.rows, inverse, samples.rows)
+    rows = samples.rows[0]
+    h = np.einsum("ij,jk,ik->i", rows, inverse, rows)
     W = inverse @ everybody.T @ labels
-    np.testing.assert_allclose(samples.scores, Y - (Y - samples.rows @ W) / (1 - h)[:, None], atol=1e-8)
+    np.testing.assert_allclose(samples.scores[0], Y - (Y - rows @ W) / (1 - h)[:, None], atol=1e-8)
     # candidates, and their shares q_c exp(L_c) / sum
     stay = Candidate("stay", samples.scores, 0 * samples.scores)
     likelihood.weigh(stay)
     found = [stay, *(each for part in PARTS for each in part.candidates(samples, stay))]
     told = []
     for candidate in found:
-        logits = candidate.share * np.tensordot(likelihood.weights, likelihood.evidence(candidate), 1) + candidate.added
-        logits = logits + likelihood.prior.left_out(y, np.ones(n), fresh=True)
+        logits = candidate.share * np.tensordot(likelihood.weights[0], likelihood.evidence(candidate)[0], 1) + candidate.added[0]
+        logits = logits + likelihood.left_out_shares[0]
         told.append(float((logits[np.arange(n), y] - np.log(np.exp(logits).sum(1))).sum()))
-    shares = np.array([each.before for each in found]) * np.exp(np.array(told) - max(told))
+    shares = np.array([np.broadcast_to(each.before, 1)[0] for each in found]) * np.exp(np.array(told) - max(told))
     shares /= shares.sum()
     mixture, by_name = average(found, likelihood)
     for name, share in by_name.items():
         mine = sum(w for w, each in zip(shares, found, strict=True) if each.name == name)
-        assert share == pytest.approx(mine, abs=1e-2)  # candidates with hardly any share are left out
-        assert head.chosen[name] == pytest.approx(share, abs=1e-4)
+        assert share[0] == pytest.approx(mine, abs=1e-2)  # candidates with hardly any share are left out
+        assert head.chosen[name] == pytest.approx(share[0], abs=1e-4)
     # the head: weighted evidence of the moved solution, what is added, the client's prior
-    weights, _ = likelihood.fitted(mixture, added=True)
+    weights = likelihood.fitted(mixture, added=True)[0]
     X = moons["1"][0][:20]
     scores = phi(X) @ head.streams[0].weights
     place = pooled.discriminant.place(scores)
-    logits = sum(mixture.share * w * term(place) for w, term in zip(weights, likelihood.terms, strict=False))
+    logits = sum(
+        np.broadcast_to(mixture.share, 1)[0] * w * term(place) for w, term in zip(weights, likelihood.terms, strict=False)
+    )
     logits = logits + sum(s.scale * s.map(X) @ s.weights for s in head.refinement) + head.offset
     np.testing.assert_allclose(head.scores(X), logits, atol=1e-9)
 
@@ -109,7 +112,7 @@ def test_nobody_is_worse_off_for_joining(moons, regression):
     found = [stay, *Residual().candidates(samples, stay), *Own().candidates(samples, stay)]
     mixture, _ = average(found, samples.likelihood)
     before = np.array([each.before for each in found])
-    least = [samples.likelihood.of(each) + np.log(q) for each, q in zip(found, before / before.sum(), strict=True)]
+    least = [samples.likelihood.of(each)[0] + np.log(q) for each, q in zip(found, before / before.sum(), strict=True)]
     assert samples.likelihood.of(mixture) >= max(least) - 1e-6 - np.log(1 + 1e-3 * len(found))
 
 
@@ -156,9 +159,9 @@ def test_a_late_client_is_in_no_sum(moons):
     final: Any = result.run.broadcast
     rows = final.space.map(X)
     samples = OwnSamples.of(
-        ClientData("late", Samples(X, y)), final.space, final.refinement, final.pooled, rows, None, PRIORS, None
+        [ClientData("late", Samples(X, y))], final.space, final.refinement, final.pooled, rows, None, PRIORS, None
     )
-    np.testing.assert_allclose(samples.scores, rows @ final.pooled.weights, atol=1e-12)
+    np.testing.assert_allclose(samples.scores[0], rows @ final.pooled.weights, atol=1e-12)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
@@ -187,7 +190,7 @@ class Waves(Part):
         if not samples.fits:
             return []
         waves = gf.features.draw(gf.features.parse(f"raw+fourier:64:{1 / self.length:g}"), samples.inputs.shape[1], 0)
-        ridge = OwnRidge(waves, waves(samples.inputs), samples.roots)
+        ridge = OwnRidge(waves, samples.mapped(waves), samples.roots)
         fit, numbers = samples.fitted(ridge, samples.likelihood.unexplained(stay), 0.1)
         return [Candidate(self.name, stay.scores, stay.added + fit, coordinates={ridge: numbers})]
 

@@ -10,6 +10,7 @@ from gramfold.federation import Samples, Task, digits
 from gramfold.methods import ClientData
 from gramfold.methods.pace import PACE
 from gramfold.methods.pace.influence import OfFactor, blended
+from gramfold.numerics.padding import Padding
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.ridge import factorise
 from gramfold.solve.softmax import most_likely
@@ -77,7 +78,7 @@ def test_left_out_scores_are_those_of_a_federation_without_the_sample():
     whole = shared(all_rows)
     rows = begin.space.map(X)
     targets = np.eye(5)[y]
-    h = OfFactor(whole.leverage, rows).leverages
+    h = OfFactor(whole.leverage, rows, Padding([90])).leverages[0]
     left_out = targets - (targets - rows @ whole.weights) / (1 - h)[:, None]
     for i in (0, 17, 89):
         without = shared(np.delete(all_rows, i))
@@ -92,17 +93,17 @@ def test_own_samples_may_weigh_more_and_are_left_out_with_all_their_copies(n, fo
     mine, others = (F[:n], Y[:n]), (F if folded else F[n:], Y if folded else Y[n:])
     A, M = others[0].T @ others[0] + 2.0 * np.eye(20), others[0].T @ others[1]
     W, alpha = np.linalg.solve(A, M), 7.0
-    influence = OfFactor(factorise(A), mine[0])
-    np.testing.assert_allclose(influence.leverages, (mine[0] @ np.linalg.inv(A) * mine[0]).sum(1), rtol=1e-9)
-    move, left = blended(influence, mine[1] - mine[0] @ W, alpha, folded)
+    influence = OfFactor(factorise(A), mine[0], Padding([n]))
+    np.testing.assert_allclose(influence.leverages[0], (mine[0] @ np.linalg.inv(A) * mine[0]).sum(1), rtol=1e-9)
+    move, left = blended(influence, (mine[1] - mine[0] @ W)[None], alpha, folded)
     P = np.linalg.solve(A + alpha * mine[0].T @ mine[0], M + alpha * mine[0].T @ mine[1])
-    np.testing.assert_allclose(W + influence.change(move), P, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(W + influence.solution(move)[0][0], P, rtol=1e-9, atol=1e-12)
     for i in (0, n - 1):
         copies = alpha + folded
         f, y = mine[0][i], mine[1][i]
         without = np.linalg.solve(A + alpha * mine[0].T @ mine[0] - copies * np.outer(f, f),
                                   M + alpha * mine[0].T @ mine[1] - copies * np.outer(f, y))  # fmt: skip
-        np.testing.assert_allclose(left[i], y - f @ without, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(left[0, i], y - f @ without, rtol=1e-8, atol=1e-10)
 
 
 def shifted(clients: int, n: int, turn: float, seed: int = 0) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
@@ -181,7 +182,8 @@ def test_the_softmax_weights_are_the_optimum():
         nll = np.log(np.exp(logits).sum(1)) - logits[np.arange(80), codes]
         return float(nll.mean() + 0.5 * precision @ (w - start) ** 2 / 80)
 
-    found, _ = most_likely(evidence, offset, codes, start, precision)
+    every = np.broadcast_to(offset, (1, 80, 4))
+    found = most_likely(evidence[None], every, codes[None], start, precision, np.ones((1, 80)))[0][0]
     assert loss(found) - minimize(loss, start, tol=1e-12).fun < 1e-5  # it stops when a step gains less than that
 
 

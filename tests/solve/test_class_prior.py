@@ -13,7 +13,13 @@ COUNTS = arrays(np.int64, 5, elements=st.integers(0, 40)).filter(lambda counts: 
 
 
 def shares(counts: np.ndarray, pooled: np.ndarray = POOLED) -> np.ndarray:
-    return np.exp(ClassPrior.of(counts, pooled).log_shares)
+    return np.exp(ClassPrior.of(counts[None], pooled).log_shares[0])
+
+
+def left_out(counts: np.ndarray, code: int, weight: float = 1.0, fresh: bool = False) -> np.ndarray:
+    """The shares that a sample of that class is expected to follow by the others."""
+    prior = ClassPrior.of(counts[None], POOLED)
+    return np.exp(prior.left_out(np.zeros(1, int), np.array([code]), np.array([weight]), fresh)[0][0])
 
 
 @given(COUNTS)
@@ -28,16 +34,14 @@ def test_it_is_a_distribution_between_its_own_shares_and_everybodys(counts):
 @given(COUNTS, st.integers(0, 4))
 def test_leaving_a_sample_out_is_having_one_less(counts, code):
     counts[code] += 1
-    left_out = ClassPrior.of(counts, POOLED).left_out(np.array([code]), np.ones(1))[0]
     fewer = counts - np.eye(5, dtype=int)[code]
-    np.testing.assert_allclose(np.exp(left_out), shares(fewer), rtol=1e-8)
+    np.testing.assert_allclose(left_out(counts, code), shares(fewer), rtol=1e-8)
 
 
 @given(COUNTS, st.integers(1, 3))
 def test_a_sample_of_weight_w_is_left_out_as_w_samples(counts, weight):
     counts[2] += weight
-    left_out = ClassPrior.of(counts, POOLED).left_out(np.array([2]), np.array([float(weight)]))[0]
-    np.testing.assert_allclose(np.exp(left_out), shares(counts - weight * np.eye(5, dtype=int)[2]), rtol=1e-8)
+    np.testing.assert_allclose(left_out(counts, 2, float(weight)), shares(counts - weight * np.eye(5, dtype=int)[2]), rtol=1e-8)
 
 
 def test_everybodys_mix_is_believed_to_be_that_and_a_mix_of_ones_own_to_stay():
@@ -66,7 +70,18 @@ def test_classes_come_as_often_as_it_says():
 
 def test_a_fresh_draw_is_believed_less_than_ones_own_past():
     """Left out of its class, a client's only sample of it: the honest prior gives it more than one that clings to the counts."""
-    prior = ClassPrior.of(np.array([40, 30, 1, 10, 0]), POOLED)
-    fresh, clinging = (np.exp(prior.left_out(np.array([2]), np.ones(1), fresh)[0]) for fresh in (True, False))
+    fresh, clinging = (left_out(np.array([40, 30, 1, 10, 0]), 2, fresh=fresh) for fresh in (True, False))
     assert fresh.sum() == pytest.approx(1.0)
     assert fresh[2] > 1.5 * clinging[2]
+
+
+@given(st.lists(COUNTS, min_size=1, max_size=4), st.booleans())
+def test_clients_side_by_side_are_clients_alone(clients, fresh):
+    together = ClassPrior.of(np.stack(clients), POOLED)
+    for k, counts in enumerate(clients):
+        np.testing.assert_allclose(np.exp(together.log_shares[k]), shares(counts), rtol=1e-12)
+    places = [(k, int(code)) for k, counts in enumerate(clients) for code in np.flatnonzero(counts)]
+    whose, codes = np.array(places).T
+    known, case = together.left_out(whose, codes, np.ones(len(codes)), fresh)
+    for i, (k, code) in enumerate(places):
+        np.testing.assert_allclose(np.exp(known[case[i]]), left_out(clients[k], code, fresh=fresh), rtol=1e-12)

@@ -33,6 +33,12 @@ def left_out_scores(rows: np.ndarray, codes: np.ndarray, weights: np.ndarray, le
     return targets - (targets - rows @ weights) / (1.0 - leverages)[:, None]
 
 
+def left_out(
+    shared: Discriminant, counts: np.ndarray, scores: np.ndarray, codes: np.ndarray, once: np.ndarray, leverages: np.ndarray
+) -> LeftOutDiscriminant:
+    return LeftOutDiscriminant.of(shared, counts.astype(float), scores, np.eye(CLASSES)[codes], codes, once, leverages)
+
+
 def said(place: Place) -> np.ndarray:
     """The evidence of many classes (2 x n x C)."""
     return np.stack([Cosine()(place), Gaussian()(place)])
@@ -42,7 +48,7 @@ def test_it_is_close_to_the_discriminant_made_without_the_sample(samples):
     rows, codes = samples
     weights, shared, leverages = solved(rows, codes)
     scores, counts = left_out_scores(rows, codes, weights, leverages), np.bincount(codes, minlength=CLASSES)
-    place = LeftOutDiscriminant.of(shared, counts, scores, codes, np.ones(len(codes)), leverages).place(scores)
+    place = left_out(shared, counts, scores, codes, np.ones(len(codes)), leverages).place(scores)
     quick, kept = said(place), said(shared.place(scores))
     off, off_kept, off_scored = [], [], []
     for i in range(0, len(codes), 4):
@@ -64,8 +70,8 @@ def test_a_sample_that_counts_twice_is_two_samples(samples):
     rows, codes = samples
     _, shared, leverages = solved(rows, codes)
     scores, counts = np.eye(CLASSES)[codes] * 0.4 + 0.05, np.bincount(codes, minlength=CLASSES)
-    twice = LeftOutDiscriminant.of(shared, counts, scores, codes, np.full(len(codes), 2.0), leverages)
-    once = LeftOutDiscriminant.of(shared, counts, scores, codes, np.ones(len(codes)), leverages)
+    twice = left_out(shared, counts, scores, codes, np.full(len(codes), 2.0), leverages)
+    once = left_out(shared, counts, scores, codes, np.ones(len(codes)), leverages)
     own = shared.centroids[codes]
     mine = counts[codes][:, None]
     # with all their weight: the sum of the class loses twice as much
@@ -79,7 +85,7 @@ def test_of_a_class_that_nobody_else_has_nothing_is_known(samples):
     codes[7] = 3
     weights, shared, leverages = solved(rows, codes)
     scores, counts = left_out_scores(rows, codes, weights, leverages), np.bincount(codes, minlength=CLASSES)
-    place = LeftOutDiscriminant.of(shared, counts, scores, codes, np.ones(len(codes)), leverages).place(scores)
+    place = left_out(shared, counts, scores, codes, np.ones(len(codes)), leverages).place(scores)
     found = said(place)
     assert np.isfinite(found).all()
     assert found[0, 7, 3] == 0.0

@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from gramfold import wire
 from gramfold.bench import BENCHES, open_bench, run_bench
+from gramfold.bench.machine import comparison
 from gramfold.bench.running import CONTENT, PAGE, Progress
 from gramfold.errors import GramfoldError
 from gramfold.numerics import arrays
@@ -41,6 +43,9 @@ def bench(
         float | None,
         typer.Option(help="Begin no cell after so many minutes; 0 only writes the tables anew.", min=0, show_default=False),
     ] = None,
+    compare: Annotated[
+        Path | None, typer.Option(help="A bench.json of before: say what became faster or slower.", exists=True, dir_okay=False)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the content as JSON on standard output.")] = False,
 ) -> None:
     """Rerun a paper's experiments and show its tables, published figures beside measured ones. A run that was stopped goes on."""
@@ -57,6 +62,9 @@ def bench(
     for table in content["tables"]:
         console.print(bench_table(table, console.width))
         console.print(table["note"] + "\n", markup=False, highlight=False)
+    if compare is not None:
+        for line in comparison(wire.read_json(wire.read(compare)), content):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
     console.print(f"Report: {folder / PAGE}    Figures: {folder / CONTENT}", highlight=False, soft_wrap=True)
 
 

@@ -18,6 +18,7 @@ from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
 from gramfold.methods import Batched, ClientData, Method, Tunable
 from gramfold.numerics import arrays, stopwatch, threads
+from gramfold.numerics.buckets import ON_CPU, ON_DEVICE, buckets
 from gramfold.results.result import Result
 
 USUAL = RunOptions()
@@ -132,6 +133,7 @@ class InProcess(Transport):
         self._method, self._keep_loaded = method, method.rounds > 1
         self._workers = Workers(cpu_count() if device == "cpu" and method.threaded else 1, progress, self.seconds)
         self._loaded: dict[str, Samples] = {}
+        self._sizes: dict[str, int] = {}
         self._secured: SecuredRound | None = None
 
     def clients(self) -> Sequence[str]:
@@ -146,6 +148,7 @@ class InProcess(Transport):
         if samples is None:
             samples = on_device(self._by_name[name].train(), self.device)
             self._method.check_weights(samples)
+            self._sizes[name] = samples.n
             if self._keep_loaded:
                 self._loaded[name] = samples
         return ClientData(name, samples, dict(self.memories.get(name, {})), contributed)
@@ -217,15 +220,37 @@ class InProcess(Transport):
             cohort = [self._load(name) for name in final.clients]
             heads = self._workers.server("personalize", lambda: method.personalize_many(cohort, broadcast))
             made = {data.name: head for data, head in zip(cohort, heads, strict=True)}
-        for done in self._workers.each("personalize", final.clients, partial(self._finish, final, made), list):
+        finish = partial(self._finish, final, made)
+        for done in self._workers.each("personalize", self._together(final), finish, list, size=len):
             yield from done
 
-    def _finish(self, final: Final, made: dict[str, Head], done: list[Finished], name: str) -> None:
-        data = self._load(name, name in final.contributed)
-        with stopwatch.phase("aggregate"):
-            reply = final.reply(name)
-            final.deliveries.delivered(name, final.deliveries.packet(name, reply))
-        done.append(final.finished(data, lambda: on_device(self._by_name[name].test(), self.device), reply, made.get(name)))
+    def _together(self, final: Final) -> list[list[str]]:
+        """The clients whose heads are computed together: those of about as many samples, as far as sizes are known."""
+        method, names = final.method, list(final.clients)
+        width = method.numbers_per_sample(final.broadcast)
+        if width is None or method.answer is not None or not all(name in self._sizes for name in names):
+            return [[name] for name in names]
+        room = ON_CPU if self.device == "cpu" else ON_DEVICE
+        most = -(-len(names) // (4 * self._workers.count))  # so that all threads have something to do
+        found = buckets([self._sizes[name] for name in names], width, room, most=most)
+        return [[names[i] for i in sorted(bucket)] for bucket in found]
+
+    def _finish(self, final: Final, made: dict[str, Head], done: list[Finished], names: list[str]) -> None:
+        clients = [self._load(name, name in final.contributed) for name in names]
+        replies = []
+        for name in names:
+            with stopwatch.phase("aggregate"):
+                replies.append(final.reply(name))
+                final.deliveries.delivered(name, final.deliveries.packet(name, replies[-1]))
+        if len(names) > 1:
+            with stopwatch.phase("personalize"):
+                made |= zip(names, final.method.personalize_many(clients, final.broadcast), strict=True)
+        for data, reply in zip(clients, replies, strict=True):
+            test = partial(self._test, data.name)
+            done.append(final.finished(data, test, reply, made.pop(data.name, None)))
+
+    def _test(self, name: str) -> Samples:
+        return on_device(self._by_name[name].test(), self.device)
 
 
 def on_device(samples: Samples, device: str) -> Samples:

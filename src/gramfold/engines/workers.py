@@ -35,14 +35,20 @@ class Workers:
         self._progress = progress
 
     def each(
-        self, phase: str, items: Sequence[Item], work: Callable[[State, Item], None], start: Callable[[], State]
+        self,
+        phase: str,
+        items: Sequence[Item],
+        work: Callable[[State, Item], None],
+        start: Callable[[], State],
+        size: Callable[[Item], int] = lambda item: 1,
     ) -> list[State]:
-        """Every worker makes a state and does its share of the items with it; the states come back in worker order.
+        """Every worker makes a state and does its share of the items with it; the states come back in worker order. `size`: how
+        many an item counts for where progress is shown.
 
         Worker w takes items w, w + count, ...: with the same number of workers the sums have the same order every time.
         """
         count = min(self.count, max(len(items), 1))
-        done, lock, stop = 0, threading.Lock(), threading.Event()
+        done, total, lock, stop = 0, sum(map(size, items)), threading.Lock(), threading.Event()
         watch = Stopwatch()
 
         def share(w: int) -> State:
@@ -59,8 +65,8 @@ class Workers:
                         raise
                     if self._progress:
                         with lock:
-                            done += 1
-                            self._progress(Event(phase, done, len(items)))
+                            done += size(items[i])
+                            self._progress(Event(phase, done, total))
             return state
 
         begun = time.perf_counter()

@@ -16,6 +16,7 @@ from gramfold.methods.protocol import ClientData
 from gramfold.moments import Implied, Labels, Moments, check_consistent, check_implied, require_same_space
 from gramfold.numerics import arrays, memory
 from gramfold.numerics.arrays import Array
+from gramfold.numerics.padding import Padding
 from gramfold.origin import BACKBONE, SERIES
 from gramfold.solve.units import Units
 from gramfold.uploads import GroupedMoments
@@ -177,6 +178,19 @@ def counting(client: ClientData) -> Samples:
     if not train.n:
         raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
     return train
+
+
+def together(clients: Sequence[ClientData]) -> tuple[Samples, Padding]:
+    """The samples of clients that count, one client's after another's."""
+    trains = [counting(client) for client in clients]
+    padding = Padding([train.n for train in trains])
+    if len(trains) == 1:
+        return trains[0], padding
+    inputs, targets = (arrays.concatenate([train[i] for train in trains]) for i in range(2))
+    if all(train.weights is None for train in trains):
+        return Samples(inputs, targets), padding
+    weights = [np.ones(train.n) if train.weights is None else arrays.to_numpy(train.weights) for train in trains]
+    return Samples(inputs, targets, np.concatenate(weights)), padding
 
 
 def root_weights(train: Samples, like: Array) -> Array | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, issparse, vstack
 
 from gramfold.errors import GramfoldError
 from gramfold.numerics import blas, threads
@@ -123,6 +123,20 @@ def zeros(shape: tuple[int, ...], other: Array) -> Array:
     return np.zeros(shape)
 
 
+def zeros_of(shape: tuple[int, ...], other: Array) -> Array:
+    """Zeros of `other`'s kind and type of numbers."""
+    if is_torch(other):
+        import torch
+
+        return torch.zeros(shape, dtype=other.dtype, device=other.device)
+    return np.zeros(shape, other.dtype)
+
+
+def stack_diagonal(matrices: Array) -> Array:
+    """The diagonals (... x n) of a stack, to be written to."""
+    return matrices.diagonal(dim1=-2, dim2=-1) if is_torch(matrices) else np.einsum("...ii->...i", matrices)
+
+
 def copy(array: Array) -> Array:
     return array.clone() if is_torch(array) else array.copy()
 
@@ -134,7 +148,18 @@ def concatenate(parts: list[Array], axis: int = 0) -> Array:
         import torch
 
         return torch.cat(parts, dim=axis)
+    if is_sparse(parts[0]):
+        return vstack(parts, format="csr")
     return np.concatenate(parts, axis=axis)
+
+
+def stack(parts: list[Array], axis: int = 0) -> Array:
+    """As an axis more, of all parts."""
+    if is_torch(parts[0]):
+        import torch
+
+        return torch.stack(parts, dim=axis)
+    return np.stack(parts, axis=axis)
 
 
 def one_hot(codes: Array, classes: int, other: Array) -> Array:
@@ -170,6 +195,16 @@ def row_max(rows: Array) -> Array:
 def cos_inplace(array: Array) -> Array:
     """The cosines, written over the array, which is given back."""
     return array.cos_() if is_torch(array) else np.cos(array, out=array)
+
+
+def last_max(array: Array) -> Array:
+    """The largest number of every row, as a last axis of one."""
+    return array.amax(-1, keepdim=True) if is_torch(array) else array.max(-1, keepdims=True)
+
+
+def exp_inplace(array: Array) -> Array:
+    """The exponentials, written over the array, which is given back."""
+    return array.exp_() if is_torch(array) else np.exp(array, out=array)
 
 
 def exp(array: Array) -> Array:
@@ -290,6 +325,17 @@ def solve_lower(lower: Array, right: Array, transposed: bool = False) -> Array:
         return torch.linalg.solve_triangular(lower.T if transposed else lower, right, upper=transposed)
     solution = np.array(right, dtype=np.float64, order="C")
     blas.solve_lower_inplace(lower, solution, transposed)
+    return solution
+
+
+def solve_rows(lower: Array, rows: Array, transposed: bool = False) -> Array:
+    """rows L'^-1, or rows L^-1: what `solve_lower` makes of the rows as columns."""
+    if is_torch(lower):
+        import torch
+
+        return torch.linalg.solve_triangular(lower if transposed else lower.T, rows, upper=not transposed, left=False)
+    solution = np.array(rows, dtype=np.float64, order="C")
+    blas.solve_rows_inplace(lower, solution, transposed)
     return solution
 
 

@@ -98,3 +98,16 @@ def solve_lower_inplace(lower: Float64, right: Float64, transposed: bool = False
             _char(b"R"), _char(b"U"), flag, _char(b"N"), _int(k), _int(n), _double(1.0),
             _data(lower), _stride(lower), _data(right, written=True), _stride(right),
         )  # fmt: skip
+
+
+def solve_rows_inplace(lower: Float64, rows: Float64, transposed: bool = False) -> None:
+    """Overwrite rows F (k x n) with F L'^-1, so that every row f becomes L^-1 f; or with F L^-1."""
+    k, n = rows.shape
+    if lower.shape != (n, n):
+        raise TypeError(f"the factor is {lower.shape} but the rows have {n} numbers")
+    if n and k:
+        flag = _char(b"N" if transposed else b"T")
+        _dtrsm(
+            _char(b"L"), _char(b"U"), flag, _char(b"N"), _int(n), _int(k), _double(1.0),
+            _data(lower), _stride(lower), _data(rows, written=True), _stride(rows),
+        )  # fmt: skip

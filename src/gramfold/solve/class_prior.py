@@ -25,41 +25,46 @@ LEAST = 2.0
 
 @dataclass(frozen=True)
 class ClassPrior:
-    """The prior of a client with these counts (C), sums of weights perhaps; `shares` (C) are everybody's."""
+    """The priors of clients with these counts (clients x C), sums of weights perhaps; `shares` (C) are everybody's."""
 
     counts: np.ndarray
     shares: np.ndarray
     weights: np.ndarray
-    """Of the strengths, up to a constant, as logarithms: how well each explains the counts."""
+    """Of the strengths (clients x strengths), up to a constant, as logarithms: how well each explains the counts."""
 
     @classmethod
     def of(cls, counts: np.ndarray, pooled: np.ndarray) -> "ClassPrior":
-        """From the client's counts and everybody's; one pseudo-sample is spread over the classes that nobody has."""
-        counts, classes = counts.astype(float), len(counts)
+        """From the clients' counts and everybody's; one pseudo-sample is spread over the classes that nobody has."""
+        counts, classes = counts.astype(float), counts.shape[-1]
         shares = (pooled + 1.0 / classes) / (float(pooled.sum()) + 1.0)
-        spread = STRENGTHS[:, None] * shares
-        explained = gammaln(STRENGTHS) - gammaln(STRENGTHS + counts.sum())
-        explained += (gammaln(counts + spread) - gammaln(spread)).sum(1)
         hyperprior = -0.5 * ((np.log(STRENGTHS) - np.log(classes)) / DOUBT) ** 2
-        return cls(counts, shares, explained + hyperprior)
+        explained = hyperprior + gammaln(STRENGTHS) - gammaln(STRENGTHS + counts.sum(1, keepdims=True))
+        whose, places = np.nonzero(counts)  # a class without samples explains nothing
+        spread = STRENGTHS * shares[places, None]
+        told = gammaln(counts[whose, places][:, None] + spread) - gammaln(spread)
+        np.add.at(explained, whose, told)
+        return cls(counts, shares, explained)
 
     @property
     def log_shares(self) -> np.ndarray:
-        """The logarithms of the shares (C) that the client's next sample is expected to follow."""
-        return np.asarray(self._logs(self.weights[None], self.counts[None])[0])
+        """The logarithms of the shares (clients x C) that a client's next sample is expected to follow."""
+        return self._logs(self.weights, self.counts)
 
-    def left_out(self, codes: np.ndarray, once: np.ndarray, fresh: bool = False) -> np.ndarray:
-        """The same for each sample (n x C) from the others alone: one of class `codes` that counts `once` is left out. `fresh`:
-        with the strength that a fresh draw has, all of a; for a left-out sample that is the honest prior."""
-        cases, which = np.unique(np.stack([codes.astype(float), once]), axis=1, return_inverse=True)
-        places, gone = cases[0].astype(int), np.minimum(cases[1], self.counts[cases[0].astype(int)])
-        counts = np.repeat(self.counts[None], len(places), axis=0)
-        counts[np.arange(len(places)), places] -= gone
-        n, spread = self.counts.sum(), STRENGTHS * self.shares[places, None]
-        before, after = self.counts[places, None], (self.counts[places] - gone)[:, None]
-        weights = self.weights + gammaln(STRENGTHS + n) - gammaln(STRENGTHS + n - gone[:, None])
-        weights = weights - gammaln(before + spread) + gammaln(after + spread)
-        return np.asarray(self._logs(weights, counts, fresh)[which.reshape(-1)])
+    def left_out(self, whose: np.ndarray, codes: np.ndarray, once: np.ndarray, fresh: bool = False) -> tuple[np.ndarray, ...]:
+        """The same for samples of the clients `whose`, by the others alone: one of class `codes` that counts `once` is left out.
+        Samples that are alike share one: these (cases x C), and the case of each sample. `fresh`: with the strength that a fresh
+        draw has, all of a; for a left-out sample that is the honest prior."""
+        classes = self.counts.shape[1]
+        cases, case = _alike(whose * classes + codes, once)
+        client, place = cases[0].astype(int) // classes, cases[0].astype(int) % classes
+        counts, rows = self.counts[client], np.arange(len(client))
+        before = counts[rows, place, None]
+        gone = np.minimum(cases[1][:, None], before)
+        counts[rows, place] -= gone[:, 0]
+        n, spread = self.counts.sum(1)[client, None], STRENGTHS * self.shares[place, None]
+        weights = self.weights[client] + gammaln(STRENGTHS + n) - gammaln(STRENGTHS + n - gone)
+        weights = weights - gammaln(before + spread) + gammaln(before - gone + spread)
+        return self._logs(weights, counts, fresh), case
 
     def _logs(self, weights: np.ndarray, counts: np.ndarray, fresh: bool = False) -> np.ndarray:
         n = counts.sum(1, keepdims=True)
@@ -69,3 +74,12 @@ class ClassPrior:
         likely /= likely.sum(1, keepdims=True)
         likely = likely / (n + believed)
         return np.asarray(np.log(counts * likely.sum(1, keepdims=True) + (likely * believed).sum(1, keepdims=True) * self.shares))
+
+
+def _alike(kinds: np.ndarray, once: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different pairs of kind and weight (2 x cases), and which of them each sample is."""
+    if (once == 1.0).all():
+        known, case = np.unique(kinds, return_inverse=True)
+        return np.stack([known.astype(float), np.ones(len(known))]), case.reshape(-1)
+    cases, case = np.unique(np.stack([kinds.astype(float), once]), axis=1, return_inverse=True)
+    return cases, case.reshape(-1)

@@ -77,11 +77,16 @@ class Discriminant(Record, kind="discriminant"):
 
     def place(self, scores: Array) -> "Place":
         """Where scores (n x C) lie among the classes: what every kind of evidence is made of."""
-        mean, axes, centroids = (arrays.float64(arrays.like(part, scores)) for part in (self.mean, self.axes, self.centroids))
+        mean, axes, centroids = self.on(scores)
         whitened = (scores - mean) @ axes
         return Place(
-            scores, mean, whitened, centroids, whitened @ centroids.T, (centroids**2).sum(1), (whitened**2).sum(1)[:, None]
+            scores, mean, whitened, centroids, whitened @ centroids.T, (centroids**2).sum(1), (whitened**2).sum(-1)[..., None]
         )
+
+    def on(self, scores: Array) -> tuple[Array, Array, Array]:
+        """Mean, axes and centroids in float64, where the scores are."""
+        mean, axes, centroids = (arrays.float64(arrays.like(part, scores)) for part in (self.mean, self.axes, self.centroids))
+        return mean, axes, centroids
 
 
 @dataclass(frozen=True)

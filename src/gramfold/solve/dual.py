@@ -58,15 +58,3 @@ def ridge_with_left_out(
         residuals = left_out_residuals(targets - rows @ weights, own.clip(max=1.0 - LIMIT))
     fit = targets - residuals
     return weights, fit if roots is None else fit / roots
-
-
-def ridge_with_leverages(rows: Array, targets: Array, penalty: float) -> tuple[Array, Array, Array]:
-    """Ridge weights, residuals, and how far each row determines its own fit: for a penalty that is not small."""
-    n, m = rows.shape
-    if n < m:
-        factor = factorise(arrays.outer_gram(rows), penalty)
-        solved = factor.solve(targets)
-        return rows.T @ solved, penalty * solved, 1.0 - penalty * factor.inverse_diagonal()
-    factor = factorise(arrays.gram(rows), penalty)
-    weights = factor.solve(rows.T @ targets)
-    return weights, targets - rows @ weights, leverages(factor, rows)

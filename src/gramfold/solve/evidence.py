@@ -88,10 +88,10 @@ class LogOdds(Term):
         scores, mean = place.scores, place.mean
         share = (0.5 + 0.5 * (mean[1:] - mean[:1])).clip(UNLIKELY / 10, 1.0 - UNLIKELY / 10)
         low, high = share.clip(0.0, 4 * UNLIKELY) / 4, 1.0 - (1.0 - share).clip(0.0, 4 * UNLIKELY) / 4
-        likely = 0.5 + 0.5 * (scores[:, 1:] - scores[:, :1])
+        likely = 0.5 + 0.5 * (scores[..., 1:] - scores[..., :1])
         within = likely.clip(low, high)
         odds = arrays.log(within / (1.0 - within) * (1.0 - share) / share) + BEYOND * (likely - within)
-        return arrays.concatenate([-0.5 * odds, 0.5 * odds], axis=1)
+        return arrays.concatenate([-0.5 * odds, 0.5 * odds], axis=-1)
 
     def to_onnx(self, graph: Any, place: Any) -> str:
         contrast = np.array([[-0.5], [0.5]])

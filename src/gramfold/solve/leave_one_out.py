@@ -25,7 +25,7 @@ def mean_leverage(factor: Factor, penalty: Penalty, n: float) -> float:
 
 def left_out_residuals(residuals: Array, leverage: Array) -> Array:
     """PRESS residuals: (y_i - f_i W) / (1 - h_i). A sample that nobody else says anything of has h = 1."""
-    return residuals / (1.0 - leverage).clip(LIMIT)[:, None]
+    return residuals / (1.0 - leverage).clip(LIMIT)[..., None]
 
 
 @dataclass(frozen=True)

@@ -14,76 +14,84 @@ in the shared whitened space, where w is u's place and c the centroid of its cla
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from gramfold.numerics import stacks
+from gramfold.numerics.arrays import Array
 from gramfold.solve.discriminant import Discriminant, Place
 
 
 @dataclass(frozen=True)
 class LeftOutDiscriminant:
-    """`shared`, without each of n samples in turn; for three classes and more (two have one axis, and next to nothing of a
-    sample on it)."""
+    """A shared discriminant without each of n samples in turn; for three classes and more (two have one axis, and next to nothing
+    of a sample on it). All may have leading axes, of clients side by side."""
 
-    shared: Discriminant
-    codes: np.ndarray
-    without: np.ndarray
+    mean: Array
+    axes: Array
+    centroids: Array
+    codes: Array
+    without: Array
     """The centroid of a sample's own class (n x q)."""
-    residual: np.ndarray
-    """r (n x q): the way that other classes' centroids have gone."""
-    moves: np.ndarray
-    """How far each of them (n x C)."""
-    lost: tuple[tuple[np.ndarray, np.ndarray], ...]
-    """Of the scatter, in units of what is left of it: pairs of vectors (n x q) whose products it loses."""
+    share: Array
+    """Of all samples (n x 1)."""
+    moves: Array
+    """How far centroids of other classes have gone along r (n x C)."""
+    apart: Array
+    r: Array
+    v: Array
+    """d, r and v (n x q) as above."""
+    along: tuple[Array, Array, Array]
+    """Their products with all centroids (n x C)."""
+    squares: Array
+    """The squared lengths of all centroids (n x C), in units of what is left of the scatter."""
 
     @classmethod
     def of(
-        cls,
-        shared: Discriminant,
-        counts: np.ndarray,
-        scores: np.ndarray,
-        codes: np.ndarray,
-        once: np.ndarray,
-        leverages: np.ndarray,
+        cls, shared: Discriminant, counts: Array, scores: Array, targets: Array, codes: Array, once: Array, leverages: Array
     ) -> "LeftOutDiscriminant":
-        """From left-out `scores` (n x C) of samples that are part of the sum. `counts`: everybody's classes; `once`: how often
-        each sample counts, with all of which it is left out."""
-        samples, times, h = np.arange(len(codes)), once[:, None], leverages[:, None]
+        """From left-out `scores` (n x C) of samples that are part of the sum, and their one-hot `targets`. `counts`: everybody's
+        classes; `once`: how often each sample counts, with all of which it is left out."""
+        mean, axes, centroids = shared.on(scores)
+        times, h = once[..., None], leverages[..., None]
         free = 1.0 / (1.0 - h)
-        residuals = -scores
-        residuals[samples, codes] += 1.0
+        residuals = targets - scores
         plain = scores + h * residuals
-        place, r, own = (scores - shared.mean) @ shared.axes, residuals @ shared.axes, shared.centroids[codes]
-        mine, rest = counts[codes][:, None], counts[codes][:, None] - times
-        gone = place + free * (plain[samples, codes][:, None] - h) * r
+        place, r, own = (scores - mean) @ axes, residuals @ axes, centroids[codes]
+        mine = counts[codes][..., None]
+        rest = mine - times
+        gone = place + free * (stacks.pick(plain, codes)[..., None] - h) * r
         # of a class that nobody else has nothing is known: it lies at the mean, as a class nobody has
-        without = np.where(rest > 0.5, (mine * own - times * gone) / np.maximum(rest, 0.5), 0.0)
-        v = place + free * h * (own + r / 2.0) - free * (plain @ shared.centroids)
+        without = (mine * own - times * gone) / rest.clip(0.5) * (rest > 0.5)
+        v = place + free * h * (own + r / 2.0) - free * (plain @ centroids)
         share = times / counts.sum()
-        lost = ((share * (place - own), place - own), (share * r, v), (share * v, r))
-        moves = times * free * plain / np.maximum(counts, 1.0)
-        moves[samples, codes] = 0.0
-        return cls(shared, codes, without, r, moves, lost)
+        moves = times * free * plain / counts.clip(1.0)
+        stacks.put(moves, codes, 0.0)
+        apart = place - own
+        along_apart, along_r, along_v = (_along(each, centroids, codes, without) for each in (apart, r, v))
+        squares = (centroids**2).sum(1) - moves * (2.0 * along_r - moves * _dot(r, r))
+        stacks.put(squares, codes, (without**2).sum(-1))
+        squares += share * (along_apart**2 + 2.0 * along_r * along_v)  # what a scatter loses, its inverse gains
+        along = (along_apart, along_r, along_v)
+        return cls(mean, axes, centroids, codes, without, share, moves, apart, r, v, along, squares)
 
-    def place(self, scores: np.ndarray) -> Place:
+    def place(self, scores: Array) -> Place:
         """Where the same samples lie; `scores` may be others of theirs, also left out."""
-        place, r = (scores - self.shared.mean) @ self.shared.axes, self.residual
-        products = self._along(place) - self.moves * _dot(place, r)
-        squares = (self.shared.centroids**2).sum(1) - self.moves * (2.0 * self._along(r) - self.moves * _dot(r, r))
-        squares[np.arange(len(self.codes)), self.codes] = (self.without**2).sum(1)
-        lengths = _dot(place, place)
-        for left, right in self.lost:  # what a scatter loses, its inverse gains
-            along = self._along(right)
-            products += _dot(place, left) * along
-            squares += self._along(left) * along
-            lengths = lengths + _dot(place, left) * _dot(place, right)
-        return Place(scores, self.shared.mean, place, self.shared.centroids, products, squares, lengths)
-
-    def _along(self, vectors: np.ndarray) -> np.ndarray:
-        """Products (n x C) with all centroids, where the sample's own class's is the one without it."""
-        products = vectors @ self.shared.centroids.T
-        products[np.arange(len(self.codes)), self.codes] = (vectors * self.without).sum(1)
-        return np.asarray(products)
+        place = (scores - self.mean) @ self.axes
+        by_apart, by_r, by_v = (_dot(place, each) for each in (self.apart, self.r, self.v))
+        along_apart, along_r, along_v = self.along
+        products = _along(place, self.centroids, self.codes, self.without)
+        products += (self.share * by_apart) * along_apart
+        products += (self.share * by_v) * along_r
+        products += (self.share * by_r) * along_v
+        products -= by_r * self.moves
+        lengths = _dot(place, place) + self.share * (by_apart**2 + 2.0 * by_r * by_v)
+        return Place(scores, self.mean, place, self.centroids, products, self.squares, lengths)
 
 
-def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.asarray((a * b).sum(1, keepdims=True))
+def _along(vectors: Array, centroids: Array, codes: Array, without: Array) -> Array:
+    """Products (n x C) with all centroids, where the sample's own class's is the one without it."""
+    products = vectors @ centroids.T
+    stacks.put(products, codes, (vectors * without).sum(-1))
+    return products
+
+
+def _dot(a: Array, b: Array) -> Array:
+    return stacks.row_dots(a, b)[..., None]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.errors import IllConditionedWarning
-from gramfold.numerics import arrays
+from gramfold.numerics import arrays, stacks
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.magnitude import SMALLEST
 from gramfold.wire.record import Record
@@ -35,6 +35,14 @@ class Factor(Record, ABC):
     @abstractmethod
     def solve_lower(self, right: Array) -> Array:
         """T^-1 right, so that right'A^-1 right is a plain inner product."""
+
+    def solve_rows(self, rows: Array) -> Array:
+        """rows T'^-1: the same for rows (n x m)."""
+        return self.solve_lower(rows.T).T
+
+    def solve_rows_transposed(self, rows: Array) -> Array:
+        """rows T^-1."""
+        return self.solve_transposed(rows.T).T
 
     @abstractmethod
     def solve_transposed(self, right: Array) -> Array:
@@ -65,15 +73,14 @@ class Cholesky(Factor, kind="cholesky", triangular="lower"):
     def solve_transposed(self, right: Array) -> Array:
         return arrays.solve_lower(self.lower, right, transposed=True)
 
+    def solve_rows(self, rows: Array) -> Array:
+        return arrays.solve_rows(self.lower, rows)
+
+    def solve_rows_transposed(self, rows: Array) -> Array:
+        return arrays.solve_rows(self.lower, rows, transposed=True)
+
     def inverse_diagonal(self) -> Array:
-        """Block by block: a column of T^-1 is zero above the diagonal, so only the corner below it is solved."""
-        m, step = len(self.lower), 256
-        parts = []
-        for start in range(0, m, step):
-            identity = arrays.zeros((m - start, min(step, m - start)), self.lower)
-            arrays.add_to_diagonal(identity[: identity.shape[1]], 1.0)
-            parts.append((arrays.solve_lower(self.lower[start:, start:], identity) ** 2).sum(0))
-        return arrays.concatenate(parts) if parts else arrays.zeros((0,), self.lower)
+        return stacks.inverse_diagonal(self.lower)
 
 
 @dataclass(frozen=True)

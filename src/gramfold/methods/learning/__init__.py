@@ -19,7 +19,7 @@ can judge honestly what comes of it, a third of all samples is kept out of it, d
 
 from typing import Any
 
-from gramfold.methods.learning.client import gradients, own_part, seen, unseen
+from gramfold.methods.learning.client import gradients, own_part, parts_of, seen, unseen
 from gramfold.methods.learning.directions import DirectionsPlan, Finding
 from gramfold.methods.learning.own_parts import Common
 from gramfold.methods.learning.phase import Learning
@@ -28,7 +28,7 @@ from gramfold.methods.learning.state import Learned, caution
 
 __all__ = [
     "Common", "DirectionsPlan", "Finding", "Learned", "Learning", "Plan", "caution", "comparable_as", "described", "gradients",
-    "own_part", "plan_of", "seen", "unseen",
+    "own_part", "parts_of", "plan_of", "seen", "unseen",
 ]  # fmt: skip
 
 

@@ -83,3 +83,8 @@ def unseen(client: ClientData, map: Map, train: Samples) -> np.ndarray | None:
 def own_part(common: Common, train: Samples) -> Array:
     """A client's own part, from samples that the metric may see: the others judge."""
     return common.part(train.take(np.flatnonzero(seen(train))))
+
+
+def parts_of(common: Common, trains: Sequence[Samples]) -> list[Array]:
+    """The same of several clients."""
+    return [own_part(common, train) for train in trains]

@@ -28,9 +28,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from gramfold.errors import GramfoldError
 from gramfold.features import Map, MetricMap
-from gramfold.federation import Task
+from gramfold.federation import Samples, Task
 from gramfold.heads import Head
 from gramfold.methods import learning
 from gramfold.methods.differences import Differs, Found, groups_of
@@ -56,10 +58,13 @@ from gramfold.methods.pace.server import (
     units_of,
 )
 from gramfold.methods.protocol import IN_CODE, ClientData, Revisable
-from gramfold.methods.spaces import MapLike, Space, counting, draw_map
+from gramfold.methods.spaces import MapLike, Space, counting, draw_map, together
 from gramfold.moments import Moments
 from gramfold.moments.rounding import PRECISIONS
+from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.numerics.buckets import buckets, bytes_for
+from gramfold.numerics.padding import Padding
 from gramfold.uploads import GroupedMoments
 from gramfold.wire.record import Record
 
@@ -260,28 +265,66 @@ class PACE(Differs):
         return replace(broadcast, pooled=pooled, groups=found)
 
     def personalize(self, client: ClientData, broadcast: Streams) -> Head:
+        return self.personalize_many([client], broadcast)[0]
+
+    def personalize_many(self, clients: Sequence[ClientData], broadcast: Streams) -> list[Head]:
+        found = broadcast.found or Found()
+        trains = [counting(client) for client in clients]
+        groups = [None if found.groups is None else found.groups.place(c.name, t) for c, t in zip(clients, trains, strict=True)]
+        maps = [map for map in (broadcast.space.map, broadcast.refinement, *(found.personal or ())) if map is not None]
+        kinds = [
+            (group, client.contributed, train.n > 2, *(train.n < map.dim for map in maps))
+            for group, client, train in zip(groups, clients, trains, strict=True)
+        ]
+        heads: list[Any] = [None] * len(clients)
+        room = bytes_for(trains[0].inputs)
+        for bucket in buckets([train.n for train in trains], self.numbers_per_sample(broadcast), room, kinds):
+            made = self._personalize_bucket([clients[i] for i in bucket], broadcast, groups[bucket[0]])
+            for i, head in zip(bucket, made, strict=True):
+                heads[i] = head
+        return heads
+
+    def _personalize_bucket(self, clients: Sequence[ClientData], broadcast: Streams, group: int | None) -> list[Head]:
+        """The heads of clients of one group, of about as many samples."""
         space, common, found = broadcast.space, broadcast.common, broadcast.found or Found()
-        train = counting(client)
-        group = None if found.groups is None else found.groups.place(client.name, train)
+        trains = [counting(client) for client in clients]
         pooled, copies = broadcast.pooled_for(group)
-        judging, own, apart = unseen(client, space.map, train), None, None
+        own, apart = None, None
+        judging = _concatenated([unseen(c, space.map, t) for c, t in zip(clients, trains, strict=True)], trains)
         if common is not None:  # samples that have a say in the own part do not judge
-            own, judging = learning.own_part(common, train), ~learning.seen(train)
-            apart = OwnPart(common.along, own, common.along(train.inputs) @ own)
-            client = replace(client, train=common.without(train, own))
-        rows = space.map(train.inputs)
+            own, judging = learning.parts_of(common, trains), np.concatenate([~learning.seen(train) for train in trains])
+            plain, padding = common.along(together(clients)[0].inputs), Padding([train.n for train in trains])
+            parts = arrays.stack(own)
+            apart = OwnPart(common.along, parts, padding(plain) @ parts)
+            less = [common.without(train, part) for train, part in zip(trains, own, strict=True)]
+            clients = [replace(client, train=train) for client, train in zip(clients, less, strict=True)]
         samples = OwnSamples.of(
-            client, space, broadcast.refinement, pooled, rows, judging, self.priors, self.weights, copies, found.personal or (),
-            apart,
+            clients, space, broadcast.refinement, pooled, space.map(together(clients)[0].inputs), judging, self.priors,
+            self.weights, copies, found.personal or (), apart,
         )  # fmt: skip
-        head = personalized(samples, self.parts, pooled, judging, self.name)
+        heads = personalized(samples, self.parts, pooled, judging, self.name)
         if group is not None:
-            head = replace(head, chosen={**head.chosen, "group": group})
-        head = head if common is None else common.put_back(head, own)
-        return head if space.classification else bounded(head, train.targets)
+            heads = [replace(head, chosen={**head.chosen, "group": group}) for head in heads]
+        if common is not None and own is not None:
+            heads = [common.put_back(head, part) for head, part in zip(heads, own, strict=True)]
+        if space.classification:
+            return heads
+        return [bounded(head, train.targets) for head, train in zip(heads, trains, strict=True)]
+
+    def numbers_per_sample(self, broadcast: Streams) -> int:
+        """While heads are computed: what the widest map makes of it."""
+        maps = (broadcast.space.map, broadcast.refinement, *((broadcast.found or Found()).personal or ()))
+        return max(map.dim for map in maps if map is not None)
 
     def global_head(self, broadcast: Streams) -> Head:
         return shared_head(broadcast.space, solved(broadcast.pooled), self.name, self.priors)
+
+
+def _concatenated(masks: Sequence[np.ndarray | None], trains: Sequence[Samples]) -> np.ndarray | None:
+    """Masks of clients' samples as one; None: all of all."""
+    if all(mask is None for mask in masks):
+        return None
+    return np.concatenate([np.ones(t.n, bool) if mask is None else mask for mask, t in zip(masks, trains, strict=True)])
 
 
 def _width(spec: MapLike, task: Task) -> int:

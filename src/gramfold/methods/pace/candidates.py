@@ -1,20 +1,28 @@
 """Candidates: what a client may make of the shared model, each with what it says of the client's own samples without them.
 
 Every candidate is linear in its coordinates, so that a mean of candidates is a candidate, and becomes one head at the end.
+Clients of about as many samples are looked at together: arrays have them along their first axis.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
 
 from gramfold.features import Map
 from gramfold.methods.pace.influence import blended
 from gramfold.numerics.arrays import Array
+from gramfold.numerics.stacks import lifted
 from gramfold.solve.free_ridge import FreeRidge
 
 if TYPE_CHECKING:
     from gramfold.methods.pace.client import OwnSamples
+
+
+HAIR = 1e-9
+"""Of a log-likelihood: what is likelier by less is likelier by rounding."""
 
 
 class Basis(Protocol):
@@ -25,7 +33,11 @@ class Basis(Protocol):
         """Whether the weights move the shared solution, rather than stand beside it, as a stream with a `map` of its own."""
 
     def solution(self, coordinates: Array) -> tuple[Array, Any]:
-        """Weights (m x C) and intercept (C)."""
+        """Each client's weights (m x C) and intercept (C)."""
+
+
+Numbers = float | np.ndarray
+"""One for all clients, or one for each."""
 
 
 @dataclass(frozen=True)
@@ -35,36 +47,52 @@ class Candidate:
 
     name: str
     scores: Array
-    """Left-out scores (n x C) of the shared model, where this candidate moves it to."""
+    """Left-out scores (clients x n x C) of the shared model, where this candidate moves it to."""
     added: Array
-    """Left-out values or logits (n x C) beside them."""
-    share: float = 1.0
+    """Left-out values or logits (clients x n x C) beside them."""
+    share: Numbers = 1.0
     coordinates: Mapping[Basis, Array] = field(default_factory=dict)
-    before: float = 1.0
-    """How likely it is before any sample is seen, in units of staying."""
-    alpha: float = 0.0
+    before: Numbers = 1.0
+    """How likely it is before any sample is seen, in units of staying; zero for clients that it is not tried for."""
+    alpha: Numbers = 0.0
     """How many times more the client's own samples count in the shared solution."""
+    present: Mapping[Basis, np.ndarray] = field(default_factory=dict)
+    """Of a mean: for which clients its coordinates are any."""
 
 
-def mean_of(candidates: Sequence[Candidate], shares: Sequence[float], name: str = "mean") -> Candidate:
-    """The mean of candidates with these shares, which add up to one."""
-    kept = [(candidate, share) for candidate, share in zip(candidates, shares, strict=True) if share > 0]
-    share = sum(part * candidate.share for candidate, part in kept)
+def mean_of(candidates: Sequence[Candidate], shares: Sequence[float] | np.ndarray, name: str = "mean") -> Candidate:
+    """The mean of candidates with these shares (candidates, or clients x candidates), which add up to one."""
+    parts = np.asarray(shares, float)
+    kept = [(each, parts[..., i]) for i, each in enumerate(candidates) if parts[..., i].any()]
+    share = np.asarray(sum(part * each.share for each, part in kept))
+    inverse = np.where(share > 0, 1.0 / np.where(share > 0, share, 1.0), 0.0)
     coordinates: dict[Basis, Array] = {}
-    for candidate, part in kept:
-        of_shared = part * candidate.share / share if share > 0 else 0.0
-        for basis, numbers in candidate.coordinates.items():
-            scaled = (of_shared if basis.moves else part) * numbers
+    present: dict[Basis, np.ndarray] = {}
+    for each, part in kept:
+        for basis, numbers in each.coordinates.items():
+            scaled = lifted(part * each.share * inverse if basis.moves else part, numbers) * numbers
             coordinates[basis] = coordinates[basis] + scaled if basis in coordinates else scaled
-    scores = [(part * candidate.share / share) * candidate.scores for candidate, part in kept if candidate.share]
+            present[basis] = present.get(basis, np.zeros(part.shape, bool)) | (part > 0)
+    moved = [(each.scores, part * each.share * inverse) for each, part in kept if np.any(each.share)]
     return Candidate(
         name,
-        sum(scores[1:], scores[0]) if scores else candidates[0].scores,
-        sum((part * candidate.added for candidate, part in kept[1:]), kept[0][1] * kept[0][0].added),
+        _sum(moved) if moved else candidates[0].scores,
+        _sum([(each.added, part) for each, part in kept]),
         share,
         coordinates,
-        alpha=sum(part * candidate.alpha for candidate, part in kept),
+        alpha=np.asarray(sum(part * each.alpha for each, part in kept)),
+        present=present,
     )
+
+
+def _sum(weighed: Sequence[tuple[Array, np.ndarray]]) -> Array:
+    total = None
+    for numbers, part in weighed:
+        if len(weighed) == 1 and (part == 1.0).all():
+            return numbers
+        scaled = lifted(part, numbers) * numbers
+        total = scaled if total is None else total.__iadd__(scaled)
+    return total
 
 
 class OwnRidge(FreeRidge):
@@ -79,8 +107,8 @@ class OwnRidge(FreeRidge):
 
 @dataclass(frozen=True, eq=False)
 class OwnPart:
-    """What a client took out of its targets before they were folded, as a basis: a candidate that shares nothing takes it back.
-    `values` are the client's samples' (n x outputs)."""
+    """What clients took out of their targets before they were folded, as a basis: a candidate that shares nothing takes it back.
+    `values` are the clients' samples' (clients x n x outputs)."""
 
     moves: ClassVar[bool] = False
     map: Map
@@ -110,20 +138,21 @@ class Blend(Part):
     before: float = 0.1
 
     def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:
-        """Tried in turn, as long as they make the samples more likely."""
+        """Tried in turn, as long as they make a client's samples more likely."""
         found: list[Candidate] = []
         if not samples.influence.can_weigh_up:
             return found
-        best = samples.likelihood.of(stay)
+        best, before = samples.likelihood.of(stay), self.before / len(self.alphas)
+        trying = np.ones(np.shape(best), bool)
         for alpha in self.alphas:
             move, left = blended(samples.influence, samples.residuals, alpha, samples.copies)
-            scores = samples.targets - (left if samples.roots is None else left / samples.roots)
-            before = self.before / len(self.alphas)
-            tried = Candidate(self.name, scores, stay.added, coordinates={samples.influence: move}, before=before, alpha=alpha)
+            scores = samples.targets - samples.unweighted(left)
+            tried = Candidate(self.name, scores, stay.added, coordinates={samples.influence: move}, alpha=alpha)
             told = samples.likelihood.of(tried)
-            if told <= best:
+            trying &= told > best + HAIR * (1.0 + abs(best))
+            if not trying.any():
                 break
-            found, best = [*found, tried], told
+            found, best = [*found, replace(tried, before=before * trying)], np.where(trying, told, best)
         return found
 
 
@@ -144,7 +173,7 @@ class Residual(Part):
     def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:
         if not samples.fits:
             return []
-        trials = self.of_two_classes if samples.targets.shape[1] == 2 else self.of_classes
+        trials = self.of_two_classes if samples.targets.shape[-1] == 2 else self.of_classes
         if not samples.likelihood.classification:
             trials = tuple((1.0, gamma) for gamma in self.of_values)
         before, ridge, found = self.before / len(trials), samples.on_refinement, []

@@ -1,49 +1,52 @@
-"""PACE at a client: its own samples, each left out of the shared model, its candidates, their mean, its head."""
+"""PACE at clients: their own samples, each left out of the shared model, their candidates, the mean of these, and heads.
 
-import math
+Clients of about as many samples are one stack, zeros behind: a client alone is a stack of one. What is of every sample stays
+where the features are; what is a number or two of every client is NumPy's.
+"""
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
 from gramfold.features import Map
-from gramfold.heads import Errors, Head, Stream
+from gramfold.heads import Head, Stream
 from gramfold.methods.pace.candidates import PARTS, Basis, Candidate, Own, OwnPart, OwnRidge, Part
+from gramfold.methods.pace.evidence import of_classes
+from gramfold.methods.pace.heads import classifiers, regressors
 from gramfold.methods.pace.influence import Influence, influence_of
-from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average, predicted
+from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average
 from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import Pooled
-from gramfold.methods.parts.selection import left_out_r2
 from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import Space, counting, root_weights, scaled
+from gramfold.methods.spaces import Space, scaled, together
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.solve.class_prior import ClassPrior
-from gramfold.solve.discriminant import Place
-from gramfold.solve.evidence import Evidence, terms
+from gramfold.numerics.padding import Padding
+from gramfold.numerics.stacks import lifted
 from gramfold.solve.leave_one_out import left_out_residuals
-from gramfold.solve.left_out_discriminant import LeftOutDiscriminant
 from gramfold.wire.compact import full
 
 
 @dataclass
 class OwnSamples:
-    """What a client knows of its samples, once for all candidates."""
+    """What clients know of their samples, once for all candidates."""
 
     space: Space
     refinement: Map | None
     inputs: Array
+    """Of all clients, one after another."""
+    padding: Padding
     rows: Array
-    """Features (n x m), and one-hot classes or values (n x C)."""
+    """Features (clients x n x m), and one-hot classes or values (clients x n x C)."""
     targets: Array
     roots: Array | None
-    """Square roots of the samples' weights (n x 1), where they have any."""
-    once: np.ndarray
-    """How often each counts (n)."""
+    """Square roots of the samples' weights (clients x n x 1); None: each counts once, and no place is without a sample."""
+    once: Array
+    """How often each counts (clients x n)."""
     copies: float
-    """How often they are in the sum behind the shared solution: once, more often in that of their group; of a late client, not at
+    """How often they are in the sum behind the shared solution: once, more often in that of their group; of late clients, not at
     all."""
     shared: Array
     """Its weights (m x C)."""
@@ -56,12 +59,12 @@ class OwnSamples:
     personal: Sequence[Map] = ()
     """Maps in the metric that clients' own functions share, where one was found."""
     apart: OwnPart | None = None
-    """The client's own part, where that is taken out of the targets."""
+    """The clients' own parts, where those are taken out of the targets."""
 
     @classmethod
     def of(
         cls,
-        client: ClientData,
+        clients: Sequence[ClientData],
         space: Space,
         refinement: Map | None,
         pooled: Pooled,
@@ -73,30 +76,38 @@ class OwnSamples:
         personal: Sequence[Map] = (),
         apart: OwnPart | None = None,
     ) -> "OwnSamples":
-        """`rows` are the features of the samples that count, `judging` says whose labels these have not seen (None: all).
-        `copies`: how many times the shared solution counts samples of clients like this one; `personal`: maps in the metric that
-        clients' own functions share; `apart`: the own part that is out of the targets already."""
-        train = counting(client)
-        targets, roots, shared = space.targets(train, rows), root_weights(train, rows), full(pooled.weights)
-        once = np.ones(train.n) if train.weights is None else arrays.to_numpy(train.weights)
-        influence = influence_of(scaled(rows, roots), pooled.leverage)
-        residuals = targets - rows @ shared
+        """`rows` are the features of the samples that count, one client's after another's; `judging` says whose labels these have
+        not seen (None: all). Either all clients are in the sum behind the shared solution or none is. `copies`: how many times it
+        counts samples of clients like these; `personal`: maps in the metric that clients' own functions share; `apart`: the own
+        parts that are out of the targets already."""
+        train, padding = together(clients)
+        wanted, shared = space.targets(train, rows), full(pooled.weights)
+        often = np.ones(train.n) if train.weights is None else arrays.to_numpy(train.weights).astype(float)
+        once = padding(arrays.like(often, rows))
+        roots = None if train.weights is None and padding.even else once[..., None] ** 0.5
+        weighed = rows if train.weights is None else rows * arrays.like(np.sqrt(often)[:, None], rows)
+        influence = influence_of(weighed, pooled.leverage, padding)
+        targets, residuals = padding(wanted), padding(wanted - rows @ shared)
         # a sample is left out with all its weight w, and all its copies: its leverage is so many times h
-        copies = copies * client.contributed
+        copies = copies * clients[0].contributed
         scores = targets - left_out_residuals(residuals, copies * influence.leverages)
         likelihood: Likelihood = OfValues(targets, once)
         if space.classification:
-            likelihood = _of_classes(
-                space, pooled, arrays.to_numpy(train.targets), once, once if judging is None else once * judging,
-                arrays.to_numpy(scores), arrays.to_numpy(copies * influence.leverages) if copies else None, priors, weights,
-                copies,
+            codes = arrays.to_numpy(train.targets).astype(np.int64)
+            judges = once if judging is None else padding(arrays.like(often * judging, rows))
+            likelihood = of_classes(
+                space, pooled, padding, codes, often, targets, scores, judges, once, copies, influence.leverages, priors, weights
             )  # fmt: skip
-        return cls(space, refinement, train.inputs, rows, targets, roots, once, copies, shared, influence,
+        return cls(space, refinement, train.inputs, padding, padding(rows), targets, roots, once, copies, shared, influence,
                    scaled(residuals, roots), scores, likelihood, personal, apart)  # fmt: skip
+
+    def mapped(self, map: Map) -> Array:
+        """What another map makes of the samples (clients x n x features)."""
+        return self.padding(map(self.inputs))
 
     @cached_property
     def on_features(self) -> OwnRidge:
-        """The client's own ridge on the shared features, for every penalty and whatever it is to explain."""
+        """The clients' own ridges on the shared features, for every penalty and whatever they are to explain."""
         return OwnRidge(self.space.map, self.rows, self.roots)
 
     @cached_property
@@ -104,83 +115,69 @@ class OwnSamples:
         """The same on those of the refinement's map."""
         if self.refinement is None or self.refinement.fingerprint == self.space.map.fingerprint:
             return self.on_features
-        return OwnRidge(self.refinement, self.refinement(self.inputs), self.roots)
+        return OwnRidge(self.refinement, self.mapped(self.refinement), self.roots)
 
     @property
     def fits(self) -> bool:
         """Whether there are samples enough to fit anything."""
-        return len(self.targets) > 2
+        return min(self.padding.sizes) > 2
+
+    def unweighted(self, numbers: Array) -> Array:
+        """Numbers of samples without the roots of their weights."""
+        return numbers if self.roots is None else numbers / (self.roots + (self.roots == 0))
 
     def fitted(self, ridge: OwnRidge, targets: Array, gamma: float) -> tuple[Array, Array]:
-        """What a ridge of the client's own tells each sample by the others (n x C), and its coordinates; both in what they add to
-        a prediction."""
-        fit, numbers = ridge.fit(arrays.like(targets, self.rows), gamma)
-        return self.likelihood.step * fit, self.likelihood.step * numbers
+        """What ridges of the clients' own tell each sample by the others (clients x n x C), and their coordinates; both in what
+        they add to a prediction."""
+        fit, numbers = ridge.fit(targets, gamma)
+        step = lifted(self.likelihood.step, fit)
+        return step * fit, step * numbers
 
     def alone(self, name: str, ridge: OwnRidge, penalty: float, before: float) -> Candidate:
         """The candidate that shares nothing but a map: a ridge of the targets as they are, whatever was taken out of them."""
-        step, wanted = self.likelihood.step, self.likelihood.alone
         apart = 0.0 if self.apart is None else self.apart.values
-        fit, numbers = ridge.fit(arrays.like(wanted, self.rows) + apart, penalty)
-        coordinates: dict[Basis, Array] = {ridge: step * numbers}
+        fit, numbers = self.fitted(ridge, self.likelihood.alone + apart, penalty)
+        coordinates: dict[Basis, Array] = {ridge: numbers}
         if self.apart is not None:
             coordinates[self.apart] = -self.apart.weights
-        return Candidate(name, self.scores, step * fit - apart, 0.0, coordinates, before)
+        return Candidate(name, self.scores, fit - apart, 0.0, coordinates, before)
 
 
-def _of_classes(
-    space: Space,
-    pooled: Pooled,
-    codes: np.ndarray,
-    once: np.ndarray,
-    judges: np.ndarray,
-    scores: np.ndarray,
-    leverages: np.ndarray | None,
-    priors: Priors,
-    weights: Sequence[float] | None,
-    copies: float,
-) -> OfClasses:
-    assert pooled.discriminant is not None
-    counts = arrays.to_numpy(pooled.counts)
-    prior = ClassPrior.of(np.bincount(codes, once, len(counts)), counts)
-    place: Any = pooled.discriminant.place
-    if leverages is not None and len(counts) > 2:
-        place = LeftOutDiscriminant.of(pooled.discriminant, counts, scores, codes, copies * once, leverages).place
-        place = partial(_on_numpy, place)
-    centre, precision = priors.of_evidence(len(counts), space.map, pooled.discriminant.correlation(counts))
-    step = priors.step_of(len(counts), float(once.sum()))
-    return OfClasses(codes, prior, once, judges, terms(len(counts)), place, centre, precision, step, weights)
-
-
-def _on_numpy(place: Any, scores: Array) -> Place:
-    found: Place = place(arrays.to_numpy(scores))
-    return found
-
-
-def personalized(samples: OwnSamples, parts: Sequence[Part], pooled: Pooled, judging: np.ndarray | None, method: str) -> Head:
-    """The client's own head: the mean of its candidates by left-out likelihood."""
+def personalized(
+    samples: OwnSamples, parts: Sequence[Part], pooled: Pooled, judging: np.ndarray | None, method: str
+) -> list[Head]:
+    """The clients' own heads: of each the mean of its candidates by left-out likelihood."""
     likelihood = samples.likelihood
     stay = Candidate("stay", samples.scores, samples.scores * 0.0)
     if isinstance(likelihood, OfClasses):
         likelihood.weigh(stay)
     candidates = [stay, *(each for part in parts for each in part.candidates(samples, stay))]
     mixture, shares = average(candidates, likelihood)
-    told = {name: round(share, 4) for name, share in shares.items()}
-    chosen = {**pooled.chosen, **told, "alpha": mixture.alpha, **gained(candidates, mixture, likelihood)}
-    base, streams, offset = solution(samples, mixture)
+    gained = gains(candidates, mixture, likelihood)
+    chosen = [
+        {**pooled.chosen, **_tried(shares, candidates, k), "alpha": float(np.broadcast_to(mixture.alpha, len(gained))[k]), **gain}
+        for k, gain in enumerate(gained)
+    ]
     if isinstance(likelihood, OfClasses):
-        return _classifier(samples, likelihood, mixture, pooled, method, chosen, base, streams, offset)
-    return _regressor(samples, mixture, pooled, judging, method, chosen, base, streams, offset)
+        return classifiers(samples, likelihood, mixture, solution(samples, mixture), pooled, method, chosen)
+    return regressors(samples, mixture, solution(samples, mixture), pooled, judging, method, chosen)
 
 
-def gained(candidates: Sequence[Candidate], mixture: Candidate, likelihood: Likelihood) -> dict[str, float]:
-    """What the client gained by joining: by how much its left-out samples are likelier than in a model of its own alone, in nats
+def _tried(shares: dict[str, np.ndarray], candidates: Sequence[Candidate], client: int) -> dict[str, float]:
+    """The shares of the kinds of candidate that were tried for a client."""
+    tried = {each.name for each in candidates if np.broadcast_to(each.before, shares["stay"].shape)[client] > 0}
+    return {name: round(float(share[client]), 4) for name, share in shares.items() if name in tried}
+
+
+def gains(candidates: Sequence[Candidate], mixture: Candidate, likelihood: Likelihood) -> list[dict[str, float]]:
+    """What each client gained by joining: by how much its left-out samples are likelier than in a model of its own alone, in nats
     a sample. Nothing where it has too few for one."""
-    own, judges = [each for each in candidates if each.name == Own.name], float(likelihood.judges.sum())
-    if not own or not judges > 0:
-        return {}
+    own, judges = [each for each in candidates if each.name == Own.name], arrays.to_numpy(likelihood.judges.sum(-1))
+    if not own:
+        return [{} for _ in judges]
     alone, _ = average(own, likelihood)
-    return {"gained_by_joining": (likelihood.of(mixture) - likelihood.of(alone)) / judges}
+    apart = likelihood.of(mixture) - likelihood.of(alone)
+    return [{"gained_by_joining": float(more / n)} if n > 0 else {} for more, n in zip(apart, judges, strict=True)]
 
 
 def personal_head(
@@ -193,8 +190,8 @@ def personal_head(
     method: str,
 ) -> Head:
     """PACE's head on any features, for methods that make their own."""
-    samples = OwnSamples.of(client, space, refinement, pooled, rows, None, PRIORS, weights)
-    return personalized(samples, PARTS, pooled, None, method)
+    samples = OwnSamples.of([client], space, refinement, pooled, rows, None, PRIORS, weights)
+    return personalized(samples, PARTS, pooled, None, method)[0]
 
 
 def without_estimates(head: Head) -> Head:
@@ -203,69 +200,20 @@ def without_estimates(head: Head) -> Head:
     return replace(head, chosen={key: value for key, value in head.chosen.items() if "leave_one_out" not in key})
 
 
-def solution(samples: OwnSamples, mixture: Candidate) -> tuple[Stream, list[Stream], Array | float]:
-    """The shared solution where a mixture moves it to, the streams beside it, and their intercept."""
-    base, streams, offset = samples.shared, [], 0.0
+def solution(samples: OwnSamples, mixture: Candidate) -> list[tuple[Stream, list[Stream], Array | float]]:
+    """For each client the shared solution where its mixture moves it to, the streams beside it, and their intercept."""
+    clients = samples.padding.clients
+    base: list[Array] = [samples.shared] * clients
+    streams: list[list[Stream]] = [[] for _ in range(clients)]
+    offsets: list[Array | float] = [0.0] * clients
     for basis, coordinates in mixture.coordinates.items():
-        weights, intercept = basis.solution(coordinates)
-        if basis.moves:
-            base = base + weights
-        else:
-            streams.append(Stream(getattr(basis, "map"), weights))  # noqa: B009 (only a basis that does not move has one)
-            offset = offset + intercept
-    return Stream(samples.space.map, base), streams, offset
-
-
-def _classifier(
-    samples: OwnSamples, likelihood: OfClasses, mixture: Candidate, pooled: Pooled, method: str, chosen: dict[str, Any],
-    base: Stream, streams: list[Stream], offset: Array | float,
-) -> Head:  # fmt: skip
-    weights = np.append(likelihood.weights, 1.0)
-    if likelihood.given is None and mixture.coordinates:
-        weights, _ = likelihood.fitted(mixture, added=True)
-    evidence = [mixture.share * float(weight) for weight in weights[:-1]]
-    told = np.tensordot(np.array(evidence), likelihood.evidence(mixture), 1) + weights[-1] * arrays.to_numpy(mixture.added)
-    judges = likelihood.judges if likelihood.judges.any() else likelihood.once
-    # two estimates: for new samples whose classes are a fresh draw, so that a sample does not count towards its own class,
-    # and for new samples in the class shares that the client has
-    chosen |= {term.name: weight for term, weight in zip(likelihood.terms, evidence, strict=True)}
-    fresh = likelihood.prior.left_out(likelihood.codes, likelihood.once)
-    chosen["leave_one_out_accuracy"] = _accuracy(told + fresh, likelihood.codes, judges)
-    chosen["leave_one_out_accuracy_same_shares"] = _accuracy(told + likelihood.shares, likelihood.codes, judges)
-    assert pooled.discriminant is not None
-    return Head(
-        [base],
-        samples.space.labels,
-        evidence=Evidence(pooled.discriminant, likelihood.terms, tuple(evidence)),
-        refinement=[Stream(stream.map, stream.weights, float(weights[-1])) for stream in streams],
-        offset=likelihood.shares + float(weights[-1]) * arrays.to_numpy(offset),
-        probabilistic=True,
-        method=method,
-        chosen=chosen,
-    )
-
-
-def _regressor(
-    samples: OwnSamples, mixture: Candidate, pooled: Pooled, judging: np.ndarray | None, method: str, chosen: dict[str, Any],
-    base: Stream, streams: list[Stream], offset: Array | float,
-) -> Head:  # fmt: skip
-    # all samples choose; those whose labels the features have not seen say how far off it is: who chooses flatters itself
-    targets, told, once = arrays.to_numpy(samples.targets), arrays.to_numpy(predicted(mixture)), samples.once
-    if judging is not None and judging.any():
-        targets, told, once = targets[judging], told[judging], once[judging]
-    error = targets - told
-    chosen |= left_out_r2(targets, told, once)
-    chosen["leave_one_out_rmse"] = math.sqrt(np.average((error**2).sum(1), weights=once))
-    spread = np.zeros(error.shape[1]) if pooled.spread is None else arrays.to_numpy(pooled.spread)
-    return Head(
-        [Stream(base.map, base.weights, mixture.share), *streams],
-        None,
-        offset=None if isinstance(offset, float) else arrays.to_numpy(offset),
-        method=method,
-        chosen=chosen,
-        errors=Errors.of(error, spread),
-    )
-
-
-def _accuracy(logits: np.ndarray, codes: np.ndarray, once: np.ndarray) -> float:
-    return float(np.average(logits.argmax(1) == codes, weights=once))
+        weights, intercepts = basis.solution(coordinates)
+        for k in np.flatnonzero(mixture.present[basis]):
+            if basis.moves:
+                base[k] = base[k] + weights[k]
+                continue
+            own = weights[k] if clients == 1 else arrays.copy(weights[k])  # a head that is kept keeps no other's
+            streams[k].append(Stream(getattr(basis, "map"), own))  # noqa: B009 (only a basis that does not move has one)
+            offsets[k] = offsets[k] + (intercepts if isinstance(intercepts, float) else intercepts[k])
+    map = samples.space.map
+    return [(Stream(map, weights), beside, offset) for weights, beside, offset in zip(base, streams, offsets, strict=True)]

@@ -2,10 +2,13 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
+from gramfold.numerics import stacks
 from gramfold.numerics.arrays import Array
-from gramfold.solve.dual import ridge_with_leverages
+from gramfold.numerics.padding import Padding
+from gramfold.numerics.stacks import transposed
 from gramfold.solve.leave_one_out import LIMIT, left_out_residuals
 from gramfold.solve.ridge import Factor, LeastNorm
 from gramfold.wire.compact import full
@@ -28,45 +31,51 @@ def root_of(source: "Factor | Sketch", along: Array) -> Array | None:
 
 
 class Influence(ABC):
-    """Of a client's rows F (n x m, times the roots of their weights) on A = S + beta I."""
+    """Of clients' rows F (clients x n x m, times the roots of their weights) on A = S + beta I. As a basis of candidates its
+    coordinates are moves of the shared solution."""
 
     can_weigh_up: ClassVar[bool] = True
     moves: ClassVar[bool] = True
-
-    @property
-    @abstractmethod
-    def leverages(self) -> Array:
-        """f_i'A^-1 f_i (n)."""
+    leverages: Array
+    """f_i'A^-1 f_i (clients x n)."""
 
     @abstractmethod
     def weighed_up(self, residuals: Array, alpha: float) -> tuple[Array, Array, Array]:
-        """With A + alpha F'F in place of A: the solution's move (see `change`), the residuals, and the leverages
+        """With A + alpha F'F in place of A: the solution's move, the residuals, and the leverages
         alpha f_i'(A + alpha F'F)^-1 f_i."""
 
     @abstractmethod
-    def change(self, move: Array) -> Array:
-        """A move as what is added to the shared solution (m x C)."""
-
     def solution(self, coordinates: Array) -> tuple[Array, float]:
-        """As a basis of candidates: its coordinates are moves."""
-        return self.change(coordinates), 0.0
+        """Moves as what is added to the shared solution (clients x m x C)."""
 
 
 class OfFactor(Influence):
-    """From A's factor T: in the rows V' = F T'^-1 it is plain ridge with the penalty 1 / alpha."""
+    """From A's factor T: in the rows V' = F T'^-1 it is plain ridge with the penalty 1 / alpha, in the dual where there are fewer
+    rows than features."""
 
-    def __init__(self, factor: Factor, rows: Array) -> None:
-        self.factor, self.half = factor, factor.solve_lower(rows.T)
+    def __init__(self, factor: Factor, rows: Array, padding: Padding) -> None:
+        self.factor, self.half = factor, padding(factor.solve_rows(rows))
+        self.leverages = stacks.row_squares(self.half)
+        self.dual = self.half.shape[-2] < self.half.shape[-1]
 
-    @property
-    def leverages(self) -> Array:
-        return (self.half**2).sum(0)
+    @cached_property
+    def gram(self) -> Array:
+        return stacks.outer_gram(self.half) if self.dual else stacks.gram(self.half)
 
     def weighed_up(self, residuals: Array, alpha: float) -> tuple[Array, Array, Array]:
-        return ridge_with_leverages(self.half.T, residuals, 1.0 / alpha)
+        penalty, factor = 1.0 / alpha, stacks.cholesky(self.gram, 1.0 / alpha)
+        if self.dual:
+            solved = stacks.solve(factor, residuals)
+            return solved, penalty * solved, 1.0 - penalty * stacks.inverse_diagonal(factor)
+        weights = stacks.solve(factor, transposed(self.half) @ residuals)
+        leverages = stacks.column_squares(stacks.solve_lower(factor, transposed(self.half)))
+        return weights, residuals - self.half @ weights, leverages
 
-    def change(self, move: Array) -> Array:
-        return self.factor.solve_transposed(move)
+    def solution(self, coordinates: Array) -> tuple[Array, float]:
+        moves = transposed(self.half) @ coordinates if self.dual else coordinates
+        clients, m, outputs = moves.shape
+        columns = self.factor.solve_rows_transposed(transposed(moves).reshape(clients * outputs, m))
+        return transposed(columns.reshape(clients, outputs, m)), 0.0
 
 
 class OfSketch(Influence):
@@ -74,23 +83,19 @@ class OfSketch(Influence):
 
     can_weigh_up: ClassVar[bool] = False
 
-    def __init__(self, sketch: Sketch, rows: Array) -> None:
-        self._leverages = ((rows @ full(sketch.matrix)) ** 2).sum(1)
-
-    @property
-    def leverages(self) -> Array:
-        return self._leverages
+    def __init__(self, sketch: Sketch, rows: Array, padding: Padding) -> None:
+        self.leverages = padding(stacks.row_squares(rows @ full(sketch.matrix)))
 
     def weighed_up(self, residuals: Array, alpha: float) -> tuple[Array, Array, Array]:
         raise NotImplementedError("a sketch of A says nothing of A's inverse between two samples")
 
-    def change(self, move: Array) -> Array:
+    def solution(self, coordinates: Array) -> tuple[Array, float]:
         raise NotImplementedError("nor of the way back to the features")
 
 
-def influence_of(rows: Array, source: Factor | Sketch) -> Influence:
-    """How a client's samples bear on the shared solution, from whatever the server sent."""
-    return OfSketch(source, rows) if isinstance(source, Sketch) else OfFactor(source, rows)
+def influence_of(rows: Array, source: Factor | Sketch, padding: Padding) -> Influence:
+    """How clients' samples, one client's rows after another's, bear on the shared solution, from whatever the server sent."""
+    return OfSketch(source, rows, padding) if isinstance(source, Sketch) else OfFactor(source, rows, padding)
 
 
 def blended(influence: Influence, residuals: Array, alpha: float, copies: float) -> tuple[Array, Array]:

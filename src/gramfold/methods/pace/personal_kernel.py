@@ -1,13 +1,16 @@
 """A client's own kernel in the metric that clients' own functions share (see `methods/differences`)."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from gramfold.methods.pace.candidates import Basis, Candidate, OwnRidge, Part
-from gramfold.numerics.arrays import Array
+import numpy as np
+
+from gramfold.methods.pace.candidates import Candidate, OwnRidge, Part
 
 if TYPE_CHECKING:
     from gramfold.methods.pace.client import OwnSamples
+    from gramfold.methods.pace.likelihood import Likelihood
 
 
 @dataclass(frozen=True)
@@ -27,12 +30,19 @@ class PersonalKernel(Part):
         penalties = self.of_classes if likelihood.classification else self.of_values
         before = self.before / (2 * len(penalties) * len(samples.personal))  # the best of so many is taken
         for map in samples.personal:
-            ridge = OwnRidge(map, map(samples.inputs), samples.roots)
+            ridge, left = OwnRidge(map, samples.mapped(map), samples.roots), likelihood.unexplained(stay)
             alone = [samples.alone(self.name, ridge, penalty, before) for penalty in penalties]
-            beside, step = [], likelihood.step
+            beside = []
             for penalty in penalties:
-                fit, numbers = ridge.fit(likelihood.unexplained(stay), penalty)
-                coordinates: dict[Basis, Array] = {ridge: step * numbers}
-                beside.append(Candidate(self.name, stay.scores, stay.added + step * fit, 1.0, coordinates, before))
-            found += [max(alone, key=likelihood.of), max(beside, key=likelihood.of)]
+                fit, numbers = samples.fitted(ridge, left, penalty)
+                beside.append(Candidate(self.name, stay.scores, stay.added + fit, 1.0, {ridge: numbers}, before))
+            found += [*best_of(alone, likelihood), *best_of(beside, likelihood)]
         return found
+
+
+def best_of(candidates: Sequence[Candidate], likelihood: "Likelihood") -> list[Candidate]:
+    """Of each client the likeliest one: the others are not tried for it."""
+    told = np.stack([likelihood.of(each) for each in candidates], axis=-1)
+    chosen = told.argmax(-1)
+    kept = [(each, np.asarray(chosen == i)) for i, each in enumerate(candidates)]
+    return [replace(each, before=each.before * mine) for each, mine in kept if mine.any()]
