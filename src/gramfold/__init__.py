@@ -42,6 +42,7 @@ from gramfold.methods import (
     Local,
     LocalClasses,
     LocalSGD,
+    MixedModel,
     PaceCNN,
     PFedACnnL,
     PFedMe,
@@ -65,9 +66,9 @@ __all__ = [
     "AFL", "APFL", "DP", "GHOFL", "LPFT", "PACE", "ClientResult", "Columns", "Comparison", "DeepAFL", "Ditto", "Explanation",
     "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedCGS", "FedCOF", "FedDBE", "FedHiP", "FedPCL", "FedProx",
     "FedProxFT", "FedRep", "FedSelect", "FedZO", "Federation", "GramfoldError", "Head", "HeartPFL", "IllConditionedWarning",
-    "InputError", "LearnedFeaturesWarning", "Local", "LocalClasses", "LocalSGD", "Moments", "PFedACnnL", "PFedMe", "PaceCNN",
-    "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning", "Result", "SAFLe", "SecureSum",
-    "SharedHeadWarning", "TableTransformer", "__version__", "compare", "load_data", "load_head", "load_result",
+    "InputError", "LearnedFeaturesWarning", "Local", "LocalClasses", "LocalSGD", "MixedModel", "Moments", "PFedACnnL",
+    "PFedMe", "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning", "Result", "SAFLe",
+    "SecureSum", "SharedHeadWarning", "TableTransformer", "__version__", "compare", "load_data", "load_head", "load_result",
     "open_backbone", "run", "series", "windows", "write_onnx", "write_sklearn", "write_torch",
 ]  # fmt: skip
 

@@ -145,7 +145,7 @@ def test_tensors_give_the_same_evidence():
 
 @pytest.mark.parametrize("classes", [2, 3, 10, 100])
 def test_the_more_classes_the_more_the_angle_counts_and_the_less_the_likelihood(classes):
-    cosine, likelihood = Priors().of_evidence(classes, draw(read_map("bias+linear"), 3, 0))[0]
+    cosine, likelihood = Priors().of_evidence(classes, draw(read_map("bias+linear"), 3, 0), 0.5)[0]
     assert likelihood == pytest.approx(1 / (classes - 1))
     slope = 1 - 0.8 * bend(classes)  # a bent cosine is flatter, and weighs more
     assert cosine == pytest.approx(1.5 * np.sqrt(classes) * (1 - likelihood) / slope)

@@ -73,3 +73,29 @@ def test_a_regression_ends_a_little_beyond_what_its_client_has_seen(rng):
     broken = replace(packet, arrays={**packet.arrays, "bounds": packet["bounds"][:, ::-1]})
     with pytest.raises(gf.GramfoldError, match="bounds"):
         gf.Head.unpack(broken)
+
+
+def test_where_all_there_is_goes_along_straight_lines_curved_features_cost_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, 30))
+    weights = rng.standard_normal(30)
+    y = X @ weights + rng.standard_normal(900)
+    federation = gf.Federation.split(X[:600], y[:600], clients=3, partition="iid", regression=True, test=0.0)
+    spec = "bias+columns+fourier:256:0.5"
+    straight, curved = (gf.run(gf.PACE(features=each), federation) for each in ("bias+columns", spec))
+    alike = gf.run(gf.PACE(features=spec, beta=curved.chosen["beta"]), federation)
+
+    def off(result: gf.Result) -> float:
+        return float(np.sqrt(np.mean((np.asarray(result.global_head.predict(X[600:])).reshape(-1) - y[600:]) ** 2)))
+
+    assert curved.chosen["curves_dearer"] >= 100
+    assert "curves_dearer" not in alike.chosen
+    assert off(curved) < 1.02 * off(straight) < 0.98 * off(alike)
+
+
+def test_where_it_curves_curved_features_are_no_dearer():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((600, 3))
+    y = np.sin(3 * X[:, 0]) * np.cos(2 * X[:, 1]) + 0.1 * rng.standard_normal(600)
+    federation = gf.Federation.split(X, y, clients=3, partition="iid", regression=True, test=0.0)
+    assert "curves_dearer" not in gf.run(gf.PACE(features="bias+columns+fourier:256:1"), federation).chosen

@@ -29,6 +29,7 @@ from gramfold.methods.gradient import (
 )  # fmt: skip
 from gramfold.methods.local import Local
 from gramfold.methods.local_classes import LocalClasses
+from gramfold.methods.mixed import MixedModel
 from gramfold.methods.pace import PACE
 from gramfold.methods.pacecnn import PaceCNN
 from gramfold.methods.pfedacnnl import PFedACnnL
@@ -41,14 +42,16 @@ ONE_HEAD: tuple[type[Method], ...] = (FedCGS, GHOFL, FedCOF, SAFLe)
 """Others in closed form, for classes: one head for all clients."""
 ON_IMAGES: tuple[type[Method], ...] = (FedACnnL, PFedACnnL, PaceCNN)
 """Analytic methods that take images; all of `ANALYTIC` take features."""
-METHODS: dict[str, type[Method]] = {method.name: method for method in (*ANALYTIC, *ONE_HEAD, *ON_IMAGES, *GRADIENT)}
+OF_VALUES: tuple[type[Method], ...] = (MixedModel,)
+"""Those for continuous targets alone."""
+METHODS: dict[str, type[Method]] = {method.name: method for method in (*ANALYTIC, *ONE_HEAD, *OF_VALUES, *ON_IMAGES, *GRADIENT)}
 """gramfold's own methods, by their names on the command line."""
 register(METHODS)
 
 __all__ = [
-    "AFL", "ANALYTIC", "APFL", "GHOFL", "GRADIENT", "LPFT", "METHODS", "ONE_HEAD", "ON_IMAGES", "PACE", "Batched", "ClientData",
-    "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedCGS", "FedCOF", "FedDBE", "FedHiP", "FedPCL",
-    "FedProx", "FedProxFT", "FedRep", "FedSelect", "FedZO", "HeartPFL", "Local", "LocalClasses", "LocalSGD", "Method",
-    "PFedACnnL", "PFedMe", "PaceCNN", "SAFLe", "Tunable", "check_from_file", "find_method", "known_methods", "make_method",
-    "spec_of",
+    "AFL", "ANALYTIC", "APFL", "GHOFL", "GRADIENT", "LPFT", "METHODS", "OF_VALUES", "ONE_HEAD", "ON_IMAGES", "PACE",
+    "Batched", "ClientData", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedCGS", "FedCOF",
+    "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedRep", "FedSelect", "FedZO", "HeartPFL", "Local", "LocalClasses",
+    "LocalSGD", "Method", "MixedModel", "PFedACnnL", "PFedMe", "PaceCNN", "SAFLe", "Tunable", "check_from_file",
+    "find_method", "known_methods", "make_method", "spec_of",
 ]  # fmt: skip

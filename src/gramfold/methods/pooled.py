@@ -20,22 +20,22 @@ class PooledRidge:
     beta: float
     penalty: Penalty
     factor: Factor
+    dearer: float = 1.0
+    """How many times more than straight features curved ones are penalised."""
 
     @classmethod
     def of(cls, total: Moments, beta: float | None, units: Units = PLAIN, caution: float = 1.0) -> "PooledRidge":
-        """beta None: by GCV, with that caution; so, where it is not known whether features share a unit, are units."""
-        gram, cross, squares = total.lower_gram, total.cross, float(total.squares.sum())
-        tried: list[tuple[float, float, Penalty]] = []
-        for way in (ways := units.tried(beta)):
-            each, mean_square = of_penalties(gram, total.weight, way, total.rounding)
-            chosen = beta
-            if chosen is None:
-                chosen = choose_penalty(gram, cross, squares, total.weight, caution, each, mean_square)
-            penalty = chosen if each is None else chosen * each
-            score = gcv_score(gram, cross, squares, total.weight, penalty, caution)[0] if len(ways) > 1 else 0.0
-            tried.append((score, chosen, penalty))
-        _, chosen, penalty = min(tried, key=lambda one: one[0])
-        return cls(total, chosen, penalty, factorise(gram, penalty))
+        """beta None: by GCV, with that caution; so, where it is not known whether features share a unit, are units, and how much
+        dearer than straight features curved ones are."""
+        ways = units.tried(beta)
+        compared = beta is None and (len(ways) > 1 or units.straighter is not None)
+        best = min((_Trial.of(total, beta, way, caution, compared) for way in ways), key=lambda trial: trial.score)
+        while beta is None and (way := best.units.straighter) is not None:
+            straighter = _Trial.of(total, beta, way, caution)
+            if not straighter.score < best.score:
+                break
+            best = straighter
+        return cls(total, best.beta, best.penalty, factorise(total.lower_gram, best.penalty), best.units.dearer)
 
     @functools.cached_property
     def weights(self) -> Array:
@@ -52,3 +52,24 @@ class PooledRidge:
         if self.total.labels is None:
             return None
         return temperature_of_moments(self.weights, self.total.cross, self.penalty, self.total.counts, self.leverage)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A penalty in some units, and how far off it is by GCV, where that is to be compared."""
+
+    units: Units
+    beta: float
+    penalty: Penalty
+    score: float
+
+    @classmethod
+    def of(cls, total: Moments, beta: float | None, units: Units, caution: float, compared: bool = True) -> "_Trial":
+        gram, cross, squares = total.lower_gram, total.cross, float(total.squares.sum())
+        each, mean_square = of_penalties(gram, total.weight, units, total.rounding)
+        chosen = beta
+        if chosen is None:
+            chosen = choose_penalty(gram, cross, squares, total.weight, caution, each, mean_square)
+        penalty = chosen if each is None else chosen * each
+        score = gcv_score(gram, cross, squares, total.weight, penalty, caution)[0] if compared else 0.0
+        return cls(units, chosen, penalty, score)

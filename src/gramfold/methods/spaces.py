@@ -8,7 +8,7 @@ import numpy as np
 
 from gramfold import features
 from gramfold.errors import GramfoldError
-from gramfold.features import DrawnMap, FeatureMap, Map
+from gramfold.features import Bias, Concat, DrawnMap, FeatureMap, Linear, Map, MetricMap
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head, Stream
 from gramfold.methods.asked import Asked
@@ -44,6 +44,14 @@ def one_unit(task: Task) -> bool | None:
     if task.origin is None or task.origin.options.get("kind") == SERIES:
         return None
     return task.origin.kind == BACKBONE
+
+
+def straight(map: Map) -> int:
+    """How many of a map's features, the first ones, are an intercept and a table's columns; none of rows of one length."""
+    plain = map.plain if isinstance(map, MetricMap) and map.tabular else map
+    spec = plain.spec if isinstance(plain, DrawnMap) else None
+    begins = isinstance(spec, Concat) and tuple(spec.parts[:2]) == (Bias(), Linear())
+    return 1 + map.inputs if begins else 0
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,12 @@ class Discriminant(Record, kind="discriminant"):
         axes = _settled(whiten @ turned[:, ::-1][:, :directions])
         return cls(mean, axes, around @ axes)
 
+    def correlation(self, counts: np.ndarray) -> float:
+        """Of scores with the classes, from nought (these lie in one place) to one: the root of the share that they have in how
+        scores vary, within a class by one in every direction."""
+        between = float(counts @ (np.asarray(self.centroids, float) ** 2).sum(1)) / max(float(counts.sum()), 1e-300)
+        return float(np.sqrt(between / (1.0 + between)))
+
     def narrowed(self, precision: str) -> "Discriminant":
         return Discriminant(*(arrays.cast(part, precision) for part in (self.mean, self.axes, self.centroids)))
 

@@ -46,6 +46,7 @@ from gramfold.methods.pace.influence import root_of
 from gramfold.methods.pace.personal_kernel import PersonalKernel
 from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import (
+    DEARER,
     GroupPooled,
     Pooled,
     pool,
@@ -54,6 +55,7 @@ from gramfold.methods.pace.server import (
     require_regime,
     shared_head,
     solved,
+    units_of,
 )
 from gramfold.methods.protocol import IN_CODE, ClientData, Revisable
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map, together
@@ -251,12 +253,12 @@ class PACE(Differs):
 
     def solve(self, total: Moments | GroupedMoments, broadcast: Streams) -> Streams:
         make = pool if broadcast.common is None else pool_without_own_parts
-        units, caution = broadcast.space.units(), learning.caution(broadcast.space.map)
+        units, caution = units_of(broadcast.space), learning.caution(broadcast.space.map)
         everybody = total if isinstance(total, Moments) else total.total()
         pooled = make(everybody, self.beta, self._regime, broadcast.seed, units, self._precision, caution)
         if isinstance(total, Moments):
             return replace(broadcast, pooled=pooled)
-        beta = pooled.chosen["beta"]
+        beta, units = pooled.chosen["beta"], replace(units, dearer=pooled.chosen.get(DEARER, 1.0))
 
         def of_group(moments: Moments) -> Pooled:
             return make(moments, beta, self._regime, broadcast.seed, units, self._precision, caution)

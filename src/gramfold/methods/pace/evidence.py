@@ -47,7 +47,7 @@ def of_classes(
         place = LeftOutDiscriminant.of(
             pooled.discriminant, shared, scores, targets, stacked, copies * once, copies * leverages
         ).place
-    centre, precision = priors.of_evidence(classes, space.map)
+    centre, precision = priors.of_evidence(classes, space.map, pooled.discriminant.correlation(everybodys))
     return OfClasses(
         stacked,
         targets,

@@ -23,6 +23,9 @@ class Priors:
     evidence (`ablation.py`)."""
     typical_cosine: float = 0.4
     """The cosine at which a bent one has the slope that the weight is meant for (`ablation.py`)."""
+    likelihood_learned: float = 0.25
+    """Weight of the likelihood of two classes where a table's features are learned, in place of how well they are told apart;
+    what it leaves of one is their log-odds' (`binary.py`)."""
     evidence_samples: float = 20.0
     """How many samples the prior over the weights of evidence is worth (`ablation.py`)."""
     step: float = 6.0
@@ -37,19 +40,21 @@ class Priors:
         """What a unit of what is unexplained adds to logits."""
         return (self.step if classes > 2 else self.step_of_two) * samples**2 / (samples**2 + self.few**2)
 
-    def of_evidence(self, classes: int, map: Map) -> tuple[np.ndarray, np.ndarray]:
-        """Centre and precision of the evidence's weights.
+    def of_evidence(self, classes: int, map: Map, correlation: float) -> tuple[np.ndarray, np.ndarray]:
+        """Centre and precision of the evidence's weights. `correlation`: that of left-out scores with the classes.
 
         A cosine in C - 1 dimensions has a spread of 1/sqrt(C): its weight goes with sqrt(C). In one dimension it is only a sign,
         and the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1).
 
-        Scores of two classes are taken for probabilities in a table whose features have been learned, since these follow any
-        curve. Elsewhere they are none, and never count.
+        Scores of two classes are probabilities where features follow any curve, as learned ones of a table do, all but a quarter;
+        as others do, as far as classes overlap: scores that keep them well apart lie beyond nought and one. Straight features
+        follow none: there scores are never taken for probabilities.
         """
         if classes == 2:
-            table = map.saw_labels and map.tabular
-            two, each = ([1.0, 0.0], [0.5, 0.5]) if table else ([0.0, 1.0], [NEVER, 0.5])
-            return np.array(two), self.evidence_samples / np.array(each) ** 2
+            straight = map.dim <= 1 + map.inputs
+            likelihood = self.likelihood_learned if map.saw_labels and map.tabular else 1.0 if straight else correlation
+            each = np.array([NEVER if straight else 0.5, 0.5])
+            return np.array([1.0 - likelihood, likelihood]), self.evidence_samples / each**2
         slope = 1.0 - 2.0 * self.typical_cosine * bend(classes)
         cosine = (self.cosine_learned if map.saw_labels else self.cosine) * math.sqrt(classes) / slope
         likelihood = 1.0 / (classes - 1)

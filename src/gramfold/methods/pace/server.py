@@ -12,7 +12,7 @@ from gramfold.heads import Errors, Head
 from gramfold.methods.pace.influence import Sketch
 from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pooled import PooledRidge
-from gramfold.methods.spaces import Space
+from gramfold.methods.spaces import Space, straight
 from gramfold.moments import Moments
 from gramfold.moments.rounding import of_targets
 from gramfold.numerics import arrays, seeds
@@ -29,6 +29,10 @@ from gramfold.wire.record import Record
 SKETCH = 128
 """Rows of the sketch from which leverages are estimated, to a relative sqrt(2 / rows)."""
 REGIMES = ("sum", "sketch")
+DEARER = "curves_dearer"
+"""In what was chosen: how many times more than a table's columns curved features are penalised."""
+MOST_TABULAR = 2304
+"""Features of a map up to which that is asked: a table's has no more, and each answer is some eight factorisations."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,13 @@ def solved(pooled: Pooled | None) -> Pooled:
     return pooled
 
 
+def units_of(space: Space) -> Units:
+    """In which the pooled ridge is solved."""
+    units = space.units()
+    asked = units.intercept is not None and space.map.dim <= MOST_TABULAR
+    return replace(units, straight=straight(space.map)) if asked else units
+
+
 def require_regime(regime: str, method: str) -> None:
     if regime not in REGIMES:
         raise GramfoldError(f"{method}'s regime is one of {', '.join(REGIMES)}, not {regime!r}")
@@ -84,7 +95,8 @@ def pool(
     if regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
         signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH)) / math.sqrt(SKETCH)
         source = Sketch(Compact.of(ridge.factor.solve_transposed(arrays.like(signs, ridge.weights)), digits))
-    chosen = {"beta": ridge.beta, **({"rounding": total.rounding} if total.rounding else {})}
+    chosen = {"beta": ridge.beta, **({DEARER: ridge.dearer} if ridge.dearer != 1.0 else {})}
+    chosen |= {"rounding": total.rounding} if total.rounding else {}
     pooled = Pooled(Compact.of(ridge.weights, digits), source, None, None, chosen)
     if total.labels is None:
         return replace(pooled, spread=_spread(ridge))
@@ -131,7 +143,7 @@ def shared_head(space: Space, pooled: Pooled, method: str, priors: Priors = PRIO
         weights = pooled.weights if pooled.newcomers is None else pooled.newcomers
         return replace(space.head(full(weights), method), errors=errors)
     counts = arrays.to_numpy(pooled.counts)
-    centre, _ = priors.of_evidence(len(counts), space.map)
+    centre, _ = priors.of_evidence(len(counts), space.map, pooled.discriminant.correlation(counts))
     evidence = Evidence(pooled.discriminant, terms(len(counts)), tuple(map(float, centre)))
     shares = np.log(counts + 1.0 / len(counts))  # one pseudo-sample is spread over all classes
     return replace(space.head(full(pooled.weights), method), evidence=evidence, offset=shares, probabilistic=True)
