@@ -47,6 +47,7 @@ def main() -> None:
     parser.add_argument("file")
     parser.add_argument("small")
     given = parser.parse_args()
+    Path(given.small).parent.mkdir(parents=True, exist_ok=True)
     pack(given.file, given.small)
     print(f"{Path(given.file).stat().st_size / 1e6:.1f} MB -> {Path(given.small).stat().st_size / 1e6:.1f} MB")
 

@@ -57,8 +57,8 @@ MLP = {"model": "mlp:256"}
 RIVALS = {
     "local": Rival("local"), "afl": Rival("afl", seconds=20), "localclasses": Rival("localclasses", seconds=20),
     "fedhip": Rival("fedhip"), "apfl": Rival("apfl"), "fedcgs": Rival("fedcgs", seconds=20),
-    "gh-ofl": Rival("gh-ofl", NOTHING, {"shrink": (0.03, 0.01, 0.1, 0.003, 0.3)}, seconds=20),
-    "fedcof": Rival("fedcof", NOTHING, {"gamma": (0.1, 0.03, 0.3, 0.01, 1.0)}, seconds=20),
+    "gh-ofl": Rival("gh-ofl", NOTHING, {"shrink": (0.01, 0.003, 0.001, 0.0003, 0.03, 0.1)}, seconds=20),
+    "fedcof": Rival("fedcof", NOTHING, {"gamma": (0.1, 0.03, 0.01, 0.003, 0.3, 1.0)}, seconds=20),
     "safle": Rival("safle", NOTHING, {"group": (2, 1, 4), "levels": (3, 1, 7)}, seconds=60),
     "pace-linear": Rival("pace", {"features": "bias+linear"}, seconds=60), "pace": Rival("pace", seconds=60),
     "fedavg": Rival("fedavg", NOTHING, {"lr": RATES}, {"fedavg-ft": FINISH}, 160),

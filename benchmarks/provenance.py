@@ -68,6 +68,9 @@ SOURCES = {
     "more_tables": Source("more_tables", ("pace", "afl", "local"), 60),
     "every_data": Source("every_data --cifar FILE.npz --shift FILE.npz", ANALYTIC, 180),
     "differ": Source("differ FOLDER", ANALYTIC, 15),
+    "natural": Source("natural FOLDER", ANALYTIC, 60),
+    "noise": Source("noise FILE.npz", (*ANALYTIC, "gh-ofl", "fedavg"), 20),
+    "untouched": Source("untouched FOLDER", (*ANALYTIC, "gh-ofl", "fedavg"), 30),
     "gpu": Source("gpu", ("pace", "apfl"), 3),
     "fair": Source(
         "fair FILE.npz --device cuda --jobs 14",
