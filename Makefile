@@ -30,11 +30,13 @@ coverage: .venv/installed-test
 docs: .venv/installed-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
-# Which result files are of older code than this, cheapest first, with the commands that remake them; pages then say so.
+# Which result files are of older code than this, cheapest first, with the commands that remake them; pages then say so, and what they
+# say in words is held against the files.
 figures: .venv/installed-test
 	$(BIN)/python -m benchmarks.provenance
 	$(BIN)/python -m benchmarks.tables
 	$(BIN)/python -m benchmarks.papers
+	$(BIN)/python -m benchmarks.claims
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .

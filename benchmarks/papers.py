@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.tables import END, ROOT, load
-from benchmarks.timing import RESULTS
+from benchmarks.tables import END, ROOT
+from benchmarks.timing import RESULTS, load
 from gramfold.bench import open_bench
 from gramfold.report.table import bench_cell
 from gramfold.report.text import duration, size

@@ -15,7 +15,7 @@ from benchmarks.dask_fold import page as dask_page
 from benchmarks.differ import page as differ_page
 from benchmarks.pages import fair
 from benchmarks.provenance import age
-from benchmarks.timing import RESULTS
+from benchmarks.timing import RESULTS, load
 from gramfold.bench import open_bench
 from gramfold.bench.published import HEART_PFL_PROTOCOL
 from gramfold.methods.pace.sizes import bytes_of
@@ -24,10 +24,6 @@ from gramfold.report.text import duration, size
 ROOT = Path(__file__).parents[1]
 ANALYTIC = ("pace", "apfl", "fedhip", "localclasses", "afl", "local")
 BEGIN, END = "<!-- made by benchmarks/tables.py -->", "<!-- end -->"
-
-
-def load(name: str) -> Any:
-    return json.loads((RESULTS / f"{name}.json").read_text())
 
 
 def cells(rows: list[dict[str, Any]]) -> list[tuple[int, float]]:
@@ -856,7 +852,8 @@ def main() -> None:
     _put(ROOT / "docs" / "learned.md", learned())
     (ROOT / "docs" / "ablation.md").write_text(ablation())
     differ_page(load("differ"))
-    dask_page(load("dask_fold"))
+    if (RESULTS / "dask_fold.json").exists():
+        dask_page(load("dask_fold"))
 
 
 def _put(page: Path, *tables: str) -> None:

@@ -60,6 +60,11 @@ def write(name: str, figures: dict[str, Any]) -> None:
     print(json.dumps(figures, indent=1))
 
 
+def load(name: str) -> Any:
+    """The figures of a result file."""
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
 def keep(name: str, figures: Any) -> None:
     """Keep figures as JSON, with a stamp that says what they are of."""
     (RESULTS / f"{name}.json").write_text(json.dumps(figures, indent=1) + "\n")
