@@ -11,7 +11,7 @@ FAST := -n $(WORKERS) --dist loadgroup -m "not alone"
 .PHONY: run test test-latest coverage docs figures lint format clean
 
 run: .venv/installed
-	$(BIN)/gramfold run --data digits --clients 20 --partition dirichlet:0.1 --out build/run
+	$(BIN)/gramfold run digits --clients 20 --partition dirichlet:0.1 --out build/run
 
 test: .venv/installed-test lint
 	$(ABREAST) $(BIN)/python -m pytest $(FAST)

@@ -96,7 +96,7 @@ def of_parts(cells: Iterator[Cell], seeds: int) -> Iterator[dict[str, Any]]:
 
 def of_runs(methods: dict[str, gf.PACE], path: str, size: int, device: str) -> Iterator[dict[str, Any]]:
     data = load_npz(path)
-    federations = [gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", seed=0) for clients, alpha in CUTS]
+    federations = [gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", random_state=0) for clients, alpha in CUTS]
     for name, method in methods.items():
         result = gf.run(method, federations[-1], device=device, keep_heads=False)
         bytes_ = (result.uplink_bytes + result.downlink_bytes) / len(result.clients)

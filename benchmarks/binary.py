@@ -49,7 +49,9 @@ class Cut:
 
 def cut(X: np.ndarray, y: np.ndarray, partition: str, seed: int) -> Cut:
     """Cells that are missing (NaN) become their column's mean."""
-    places = gf.Federation.split(np.arange(len(y))[:, None], y, clients=HOSPITALS, partition=partition, seed=seed, min_size=8)
+    places = gf.Federation.split(
+        np.arange(len(y))[:, None], y, clients=HOSPITALS, partition=partition, random_state=seed, min_size=8
+    )
     train = {client.name: client.train().inputs[:, 0].astype(int) for client in places}
     test = {client.name: client.test().inputs[:, 0].astype(int) for client in places}
     pooled_rows = np.concatenate(list(train.values()))

@@ -132,7 +132,7 @@ def main() -> None:
         temperature = likeliest(judge, X[held], y[held])
         for clients, alpha in CELLS:
             for seed, net in enumerate(nets):
-                federation = gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", seed=seed)
+                federation = gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", random_state=seed)
                 scores = []
                 for client in federation:
                     test = client.test()

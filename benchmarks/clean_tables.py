@@ -30,13 +30,13 @@ def of_sklearn(load: Callable[..., object], seed: int) -> gf.Federation:
     frame = load(as_frame=True).frame  # type: ignore[attr-defined]
     if load is load_diabetes:
         frame["target"] = (frame["target"] > frame["target"].median()).astype(int)
-    return gf.Federation.from_dataset(gf.load_data(frame, label_column="target"), HOSPITALS, "iid", seed=seed)
+    return gf.Federation.from_dataset(gf.load_data(frame, label_column="target"), HOSPITALS, "iid", random_state=seed)
 
 
 def tables(folder: Path) -> dict[str, Callable[[int], gf.Federation]]:
     return {
         "breast cancer": lambda seed: of_sklearn(load_breast_cancer, seed),
-        "heart": lambda seed: gf.Federation.from_clients(folder, label_column="num > 0", seed=seed),
+        "heart": lambda seed: gf.Federation.from_clients(folder, label_column="num > 0", random_state=seed),
         "wine": lambda seed: of_sklearn(load_wine, seed),
         "iris": lambda seed: of_sklearn(load_iris, seed),
         "diabetes": lambda seed: of_sklearn(load_diabetes, seed),

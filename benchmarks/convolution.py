@@ -43,7 +43,7 @@ def make(name: str, given: argparse.Namespace) -> Method:
 
 def agreement(device: str) -> dict[str, float]:
     """How far the scores of heads solved on a device are from those solved on the CPU, relative to the largest, on digits."""
-    federation = gf.Federation.from_dataset(load_dataset("digits-images"), clients=5, partition="dirichlet:0.5", seed=0)
+    federation = gf.Federation.from_dataset(load_dataset("digits-images"), clients=5, partition="dirichlet:0.5", random_state=0)
     network, images = "contrast+conv:4:3:20+split:0.4+grid:2", federation.clients[0].test().inputs
     methods = (gf.FedACnnL(network=network), gf.PFedACnnL(network=network, groups=2), gf.PaceCNN(network=network))
     off = {}
@@ -58,7 +58,7 @@ def main(given: argparse.Namespace) -> None:
     if given.cell:
         partition, _, name = given.cell.partition("/")
         federation = gf.Federation.from_dataset(
-            load_dataset(given.data), clients=given.clients, partition=partition, seed=given.seed
+            load_dataset(given.data), clients=given.clients, partition=partition, random_state=given.seed
         )
         federation = federation.validation() if given.validation else federation
         run_cell(given.cell, make(name, given), federation, out, given.device)

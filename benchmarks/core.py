@@ -18,11 +18,11 @@ from benchmarks.timing import best_interleaved, best_of, gemm_rate, peak_bytes, 
 from gramfold.federation import Dataset, load_npz
 
 CLIENTS = 100
-APFL = gf.APFL(features="linear", refinement="linear", beta=1.0, gamma=100.0, lam=0.5)
+APFL = gf.APFL(features="linear", refinement="linear", penalty=1.0, refinement_penalty=100.0, lam=0.5)
 
 
 def federation(data: Dataset) -> gf.Federation:
-    return gf.Federation.from_dataset(data, clients=CLIENTS, partition="dirichlet:0.1", seed=0)
+    return gf.Federation.from_dataset(data, clients=CLIENTS, partition="dirichlet:0.1", random_state=0)
 
 
 def paper_recursion(clients: list[tuple[np.ndarray, np.ndarray]], classes: int, penalty: float) -> np.ndarray:
@@ -78,7 +78,7 @@ def main(path: str) -> None:
             "ridge_float64": lambda: RidgeClassifier(solver="cholesky").fit(train64, codes),
             "ridge_float32": lambda: RidgeClassifier(solver="cholesky").fit(train, codes),
             "apfl": lambda: gf.run(APFL, fed),
-            "afl": lambda: gf.run(gf.AFL(features="linear", beta=1.0), fed),
+            "afl": lambda: gf.run(gf.AFL(features="linear", penalty=1.0), fed),
         },
     )
     seconds["paper_recursion"] = best_of(1, lambda: paper_recursion(clients, data.outputs, 1.0))

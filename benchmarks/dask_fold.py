@@ -74,9 +74,9 @@ def measured(turns: int, clients: int, rows: int, features: int) -> dict[str, An
     from distributed import Client, LocalCluster
 
     federation = gf.Federation.from_clients(
-        {str(k): partial(read, k, rows) for k in range(clients)}, labels=range(CLASSES), test=0.05
+        {str(k): partial(read, k, rows) for k in range(clients)}, labels=range(CLASSES), test_size=0.05
     )
-    method = gf.AFL(features=f"bias+fourier:{features}", beta=1.0)
+    method = gf.AFL(features=f"bias+fourier:{features}", penalty=1.0)
     clusters = {n: LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=":0") for n in (1, 2)}
     connected = {n: Client(cluster, set_as_default=False) for n, cluster in clusters.items()}
     try:

@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out")
     given = parser.parse_args()
-    federation = gf.Federation.from_dataset(load_npz(given.path), clients=100, partition="dirichlet:0.1", seed=0)
+    federation = gf.Federation.from_dataset(load_npz(given.path), clients=100, partition="dirichlet:0.1", random_state=0)
     depths = [int(depth) for depth in given.depths.split(",")]
     found: dict[str, Any] = {"deepafl": curve(gf.DeepAFL(depth=max(depths)), federation, depths, given.device), "others": []}
     features = ["bias+linear", *(f"bias+linear+fourier:{width}" for width in given.fourier.split(","))]

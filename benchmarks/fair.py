@@ -57,8 +57,8 @@ MLP = {"model": "mlp:256"}
 RIVALS = {
     "local": Rival("local"), "afl": Rival("afl", seconds=20), "localclasses": Rival("localclasses", seconds=20),
     "fedhip": Rival("fedhip"), "apfl": Rival("apfl"), "fedcgs": Rival("fedcgs", seconds=20),
-    "gh-ofl": Rival("gh-ofl", NOTHING, {"shrink": (0.01, 0.003, 0.001, 0.0003, 0.03, 0.1)}, seconds=20),
-    "fedcof": Rival("fedcof", NOTHING, {"gamma": (0.1, 0.03, 0.01, 0.003, 0.3, 1.0)}, seconds=20),
+    "gh-ofl": Rival("gh-ofl", NOTHING, {"shrinkage": (0.01, 0.003, 0.001, 0.0003, 0.03, 0.1)}, seconds=20),
+    "fedcof": Rival("fedcof", NOTHING, {"penalty": (0.1, 0.03, 0.01, 0.003, 0.3, 1.0)}, seconds=20),
     "safle": Rival("safle", NOTHING, {"group": (2, 1, 4), "levels": (3, 1, 7)}, seconds=60),
     "pace-linear": Rival("pace", {"features": "bias+linear"}, seconds=60), "pace": Rival("pace", seconds=60),
     "fedavg": Rival("fedavg", NOTHING, {"lr": RATES}, {"fedavg-ft": FINISH}, 160),
@@ -76,7 +76,7 @@ HELD_OUT = "held out"
 
 def federation(data: Dataset, split: str, clients: int, alpha: float, seed: int) -> gf.Federation:
     if split == "shares":
-        return gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", seed=seed)
+        return gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", random_state=seed)
     rng = np.random.default_rng([seed, clients, int(10 * alpha)])
     owners = Partition.parse(f"dirichlet:{alpha}").cut(data.codes, clients, rng, min_size=20)
     parts = {}
@@ -84,7 +84,7 @@ def federation(data: Dataset, split: str, clients: int, alpha: float, seed: int)
         mine = rng.permutation(np.flatnonzero(owners == k))
         test, train = np.split(mine, [max(1, round(len(mine) * TEST))])
         parts[str(k)] = tuple(itertools.chain.from_iterable((data.inputs[rows], data.codes[rows]) for rows in (train, test)))
-    return gf.Federation.from_clients(parts, seed=seed, labels=range(data.outputs))
+    return gf.Federation.from_clients(parts, random_state=seed, labels=range(data.outputs))
 
 
 def made(rival: Rival, rounds: int, values: Values) -> Any:

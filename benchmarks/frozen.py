@@ -117,7 +117,7 @@ def federated(cell: Cell, seed: int) -> tuple[gf.Federation, dict[str, tuple[Any
     parts = split(cell.X, cell.y, cell.owners(seed), seed)
     clients = {str(k): (a.inputs, a.targets, b.inputs, b.targets) for k, (a, b) in enumerate(parts)}
     labels = {} if cell.regression else {"labels": range(int(cell.y.max()) + 1)}
-    return gf.Federation.from_clients(clients, regression=cell.regression, seed=seed, **labels), clients
+    return gf.Federation.from_clients(clients, regression=cell.regression, random_state=seed, **labels), clients
 
 
 def measured(cell: Cell, seed: int) -> dict[str, float]:

@@ -34,7 +34,7 @@ def blobs(n: int, d: int, classes: int, noise: float) -> tuple[np.ndarray, np.nd
 
 def agreement() -> dict[str, float]:
     """The largest relative difference of any client's scores."""
-    federation = gf.Federation.split(*blobs(3000, 48, 12, 2.0), clients=12, partition="dirichlet:0.3", seed=0)
+    federation = gf.Federation.split(*blobs(3000, 48, 12, 2.0), clients=12, partition="dirichlet:0.3", random_state=0)
     probe = blobs(200, 48, 12, 2.0)[0]
     worst = {}
     for name, method in METHODS.items():
@@ -58,12 +58,14 @@ def main() -> None:
     figures: dict = {"device": torch.cuda.get_device_name(), "agreement": agreement()}
     a = torch.randn(8192, 8192, dtype=torch.float64, device="cuda")
     figures["gemm_teraflop_per_second"] = rate = 2 * 8192**3 / clock(lambda: a @ a) / 1e12
-    federation = gf.Federation.split(*blobs(60000, 768, 100, 4.0), clients=100, partition="dirichlet:0.1", test=1 / 6, seed=0)
+    federation = gf.Federation.split(
+        *blobs(60000, 768, 100, 4.0), clients=100, partition="dirichlet:0.1", test_size=1 / 6, random_state=0
+    )
     runs = {
-        "apfl, linear": gf.APFL(features="linear", refinement="linear", beta=1.0, gamma=100.0, lam=0.5),
+        "apfl, linear": gf.APFL(features="linear", refinement="linear", penalty=1.0, refinement_penalty=100.0, lam=0.5),
         "pace, linear": gf.PACE(features="bias+linear"),
         "pace, linear + 4096 Fourier": gf.PACE(features="bias+linear+fourier:4096"),
-        "pace, linear + 4096 Fourier, fixed": gf.PACE(features="bias+linear+fourier:4096", beta=50.0, weights=(14.0, 0.02)),
+        "pace, linear + 4096 Fourier, fixed": gf.PACE(features="bias+linear+fourier:4096", penalty=50.0, weights=(14.0, 0.02)),
     }
     for name, method in runs.items():
         gf.run(method, federation, device="cuda", keep_heads=False)
@@ -71,7 +73,7 @@ def main() -> None:
         result = gf.run(method, federation, device="cuda", keep_heads=False)
         figures[name] = {"seconds": time.perf_counter() - start, "phases": dict(result.seconds), "accuracy": result.mean_accuracy}
     # the fold alone: one round of moments at m = 8961
-    method = gf.AFL(features="bias+linear+fourier:8192", beta=1.0)
+    method = gf.AFL(features="bias+linear+fourier:8192", penalty=1.0)
     begin = method.begin(federation.task)
     parts = [client.train() for client in federation]
     parts = [type(part)(*(torch.as_tensor(array, device="cuda") for array in part)) for part in parts]

@@ -26,7 +26,7 @@ EPOCHS, AT_ONCE = (1, 3, 10), (6, 14)
 
 def rate(path: str, pretrained: str, epochs: int, rounds: int = 1) -> float:
     """Images a second, in the last of so many rounds."""
-    federation = gf.Federation.from_dataset(load_npz(path), clients=CLIENTS, partition=PARTITION, seed=0)
+    federation = gf.Federation.from_dataset(load_npz(path), clients=CLIENTS, partition=PARTITION, random_state=0)
     clients = [ClientData(client.name, on_device(client.train(), "cuda")) for client in federation][:PARTICIPANTS]
     method = gf.HeartPFL(model=MODEL, pretrained=pretrained, lr=0.02, epochs=epochs, batched=True)
     seconds = 0.0

@@ -115,7 +115,7 @@ def main(given: argparse.Namespace) -> None:
     data, proxy = split_off_proxy(given.path, out)
     if given.cell:
         partition, _, name = given.cell.partition("/")
-        federation = gf.Federation.from_dataset(data, clients=given.clients, partition=partition, seed=given.seed)
+        federation = gf.Federation.from_dataset(data, clients=given.clients, partition=partition, random_state=given.seed)
         run_cell(given.cell, make(name, given, data, proxy), federation, out, given.device)
         return
     pretrain(given.resnet, data, proxy, out, given.device)

@@ -21,7 +21,7 @@ CLIENTS = 100
 
 
 def measure(data: Dataset, batch_size: int) -> dict[str, Any]:
-    federation = gf.Federation.from_dataset(data, clients=CLIENTS, partition="dirichlet:1.0", seed=0)
+    federation = gf.Federation.from_dataset(data, clients=CLIENTS, partition="dirichlet:1.0", random_state=0)
     clients = [ClientData(client.name, client.train()) for client in federation]
     method = gf.FedAvg(lr=0.01, batch_size=batch_size, standardize=False)
     broadcast = method.begin(federation.task)

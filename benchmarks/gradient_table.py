@@ -28,7 +28,9 @@ def main(given: argparse.Namespace) -> None:
     out = Path(given.out)
     if given.cell:
         partition, _, name = given.cell.partition("/")
-        federation = gf.Federation.from_dataset(load_npz(given.path), clients=given.clients, partition=partition, seed=given.seed)
+        federation = gf.Federation.from_dataset(
+            load_npz(given.path), clients=given.clients, partition=partition, random_state=given.seed
+        )
         run_cell(given.cell, make(name, given.rounds, given.sweep_rounds), federation, out, given.device)
         return
     names = given.methods.split(",") if given.methods else [*RIVALS, *ANALYTIC]

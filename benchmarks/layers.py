@@ -33,7 +33,7 @@ def held_out_accuracy(path: str, network: str, device: str) -> float:
     train = np.ones(len(known), dtype=bool)
     train[np.random.default_rng(7).permutation(len(known))[: len(known) // 6]] = False
     part = replace(data, inputs=data.inputs[known], targets=data.targets[known], train=train)
-    federation = gf.Federation.from_dataset(part, clients=2, partition="iid", seed=0)
+    federation = gf.Federation.from_dataset(part, clients=2, partition="iid", random_state=0)
     result = gf.run(gf.FedACnnL(network=network), federation, device=device, keep_heads=False)
     assert result.global_accuracy is not None
     return result.global_accuracy

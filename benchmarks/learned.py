@@ -40,7 +40,7 @@ def sizes(data: Dataset, dims: list[int], seeds: int, device: str, specs: list[s
             shared = score_head(result.global_head, test).accuracy
             for clients, alpha in CELLS:
                 for seed in range(seeds):
-                    federation = gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", seed=seed)
+                    federation = gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", random_state=seed)
                     accuracy, estimate, error = personalised(method, federation, result.run.broadcast, device)
                     rows.append({"map": spec, "dim": dim, "clients": clients, "alpha": alpha, "seed": seed, "pace": accuracy,
                                  "estimate": estimate, "calibration_error": error, "shared": shared,
@@ -59,7 +59,9 @@ def frontier(data: Dataset, given: list[str], seeds: int, device: str, kinds: li
     would differ by as little as it changes."""
     rows = []
     cells = [(100, alpha, seed) for alpha in (0.1, 1.0) for seed in range(seeds)]
-    federations = {cell: gf.Federation.from_dataset(data, cell[0], f"dirichlet:{cell[1]}", seed=cell[2]) for cell in cells}
+    federations = {
+        cell: gf.Federation.from_dataset(data, cell[0], f"dirichlet:{cell[1]}", random_state=cell[2]) for cell in cells
+    }
     folded = federations[100, 1.0, 0]
     for budget in given:
         for kind in kinds:

@@ -29,7 +29,7 @@ def federation() -> gf.Federation:
     X, owner = X * 10.0 ** rng.uniform(-2, 2, COLUMNS), rng.integers(0, CLIENTS, SAMPLES)
     y = y + rng.standard_normal(CLIENTS)[owner]
     clients = {f"{k}": (X[owner == k], y[owner == k]) for k in range(CLIENTS)}
-    return gf.Federation.from_clients(clients, test=0.25, regression=True)
+    return gf.Federation.from_clients(clients, test_size=0.25, regression=True)
 
 
 def larger(times: float) -> Lie:

@@ -139,7 +139,7 @@ def federated(method: Any) -> Callable[..., np.ndarray]:
             for k in np.unique(owner) if (mine := owner == k).any()
         }  # fmt: skip
         kind = {"labels": [0, 1]} if classes else {"regression": True}
-        heads = gf.run(method(), gf.Federation.from_clients(parts, seed=seed, **kind)).heads
+        heads = gf.run(method(), gf.Federation.from_clients(parts, random_state=seed, **kind)).heads
         found = np.zeros(len(y))
         for k in np.unique(owner):
             mine = owner == k

@@ -41,7 +41,7 @@ def data_sets(file: str | None) -> Iterator[tuple[str, np.ndarray, np.ndarray, i
 
 def noisy(X: np.ndarray, codes: np.ndarray, clients: int, part: float, seed: int) -> tuple[gf.Federation, list[bool]]:
     """The federation, and which clients have wrong labels."""
-    clean = gf.Federation.split(X, codes, clients=clients, partition="dirichlet:0.3", test=TEST, seed=seed)
+    clean = gf.Federation.split(X, codes, clients=clients, partition="dirichlet:0.3", test_size=TEST, random_state=seed)
     rng, parts, classes = np.random.default_rng([seed, 3]), {}, int(codes.max()) + 1
     wrong = [k % EVERY == 0 for k in range(len(clean))]
     for flips, client in zip(wrong, clean, strict=True):
@@ -51,7 +51,7 @@ def noisy(X: np.ndarray, codes: np.ndarray, clients: int, part: float, seed: int
             chosen = rng.random(len(labels)) < part
             labels[chosen] = (labels[chosen] + rng.integers(1, classes, int(chosen.sum()))) % classes
         parts[client.name] = (train.inputs, labels, test.inputs, np.asarray(test.targets))
-    return gf.Federation.from_clients(parts, labels=range(classes), seed=seed), wrong
+    return gf.Federation.from_clients(parts, labels=range(classes), random_state=seed), wrong
 
 
 def fedavg(parts: gf.Federation, rounds: int) -> Any:

@@ -82,7 +82,7 @@ def compare(path: str, maps: list[str], seeds: int, device: str) -> None:
         of_pace, of_apfl = (gf.run(method, pooled, device=device, keep_heads=False).run.broadcast for method in (pace, apfl))
         for clients, alpha in CELLS:
             for seed in range(seeds):
-                federation = gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", seed=seed)
+                federation = gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", random_state=seed)
                 accuracy, loo_estimate, error = personalised(pace, federation, of_pace, device)
                 rival = apfl_best_on_test(federation, of_apfl, device)
                 rows.append({"map": name, "clients": clients, "alpha": alpha, "seed": seed, "apfl_best_on_test": rival,

@@ -13,9 +13,9 @@ from gramfold.federation import load_npz
 
 
 def main(path: str, features: str, repeats: int) -> None:
-    federation = gf.Federation.from_dataset(load_npz(path), clients=100, partition="dirichlet:0.1", seed=0)
+    federation = gf.Federation.from_dataset(load_npz(path), clients=100, partition="dirichlet:0.1", random_state=0)
     chosen = gf.PACE(features=features)
-    fixed = gf.PACE(features=features, beta=50.0, weights=(14.0, 0.02), parts=())
+    fixed = gf.PACE(features=features, penalty=50.0, weights=(14.0, 0.02), parts=())
     seconds = best_interleaved(
         repeats,
         {

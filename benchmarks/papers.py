@@ -1,6 +1,6 @@
 """Writes the tables of docs/papers.md, and docs/leaderboard.md, from the figures that `gramfold bench` and the benchmarks left.
 
-gramfold bench apfl --data FILE.npz --out build/apfl && cp build/apfl/bench.json benchmarks/results/bench_apfl.json
+gramfold bench apfl FILE.npz --out build/apfl && cp build/apfl/bench.json benchmarks/results/bench_apfl.json
 python -m benchmarks.papers
 """
 

@@ -132,7 +132,7 @@ def compare(name: str, table: Table, seed: int, ours: bool = False, kernels: boo
         str(s): (X[(site == s) & train], y[(site == s) & train], X[(site == s) & ~train], y[(site == s) & ~train]) for s in names
     }
     federation = gf.Federation.from_clients(
-        clients, regression=regression, seed=seed, **({} if regression else {"labels": [0, 1]})
+        clients, regression=regression, random_state=seed, **({} if regression else {"labels": [0, 1]})
     )
     truth = np.concatenate([clients[str(s)][3] for s in names])
     rows: list[dict[str, Any]] = []

@@ -49,7 +49,7 @@ def main() -> None:
         for cut in CUTS:
             for method in ("pace", "apfl", "fedhip", "afl", "local"):
                 results = [
-                    gf.run(method, gf.Federation.split(X, labels, CLIENTS, cut, seed=seed, min_size=8), keep_heads=False)
+                    gf.run(method, gf.Federation.split(X, labels, CLIENTS, cut, random_state=seed, min_size=8), keep_heads=False)
                     for seed in range(seeds)
                 ]
                 rows.append({"inputs": kind, "cut": cut, "method": method,

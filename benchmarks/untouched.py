@@ -76,7 +76,7 @@ def residual(folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
 def classified(name: str, X: np.ndarray, codes: np.ndarray, clients: int, seed: int) -> Iterator[dict[str, Any]]:
     for cut in CUTS:
-        parts = gf.Federation.split(X, codes, clients=clients, partition=cut, test=0.25, seed=seed)
+        parts = gf.Federation.split(X, codes, clients=clients, partition=cut, test_size=0.25, random_state=seed)
         methods: dict[str, Any] = {**{key: made() for key, made in CLOSED.items()}, "FedAvg": fedavg(parts, ROUNDS)}
         for called, method in methods.items():
             weights = PLAIN

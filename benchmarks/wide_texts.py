@@ -77,7 +77,7 @@ def main() -> None:
         written, labels = texts(package)
         vectors = make_union(TfidfVectorizer(), TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)))
         X = csr_array(vectors.fit_transform(written))
-        federation = gf.Federation.split(X, labels, CLIENTS, CUT, seed=0, min_size=8)
+        federation = gf.Federation.split(X, labels, CLIENTS, CUT, random_state=0, min_size=8)
         for method in ("pace", "afl", "local"):
             began = time.perf_counter()
             result = gf.run(method, federation, keep_heads=False)

@@ -12,7 +12,7 @@ names = ["north", "east", "south", "west"]
 clients = {name: (X[site == k], y[site == k]) for k, name in enumerate(names)}
 newcomer = clients.pop("west")
 
-result = gf.run(gf.PACE(), gf.Federation.from_clients(clients, seed=0))
+result = gf.run(gf.PACE(), gf.Federation.from_clients(clients, random_state=0))
 for name, client in result.clients.items():
     print(
         f"{name}: {client.accuracy:.1%} on {client.test} test patients, {client.chosen['leave_one_out_accuracy']:.1%} estimated"

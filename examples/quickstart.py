@@ -3,7 +3,7 @@
 import gramfold as gf
 from gramfold.federation import digits
 
-federation = gf.Federation.from_dataset(digits(), clients=20, partition="dirichlet:0.1", seed=0)
+federation = gf.Federation.from_dataset(digits(), clients=20, partition="dirichlet:0.1", random_state=0)
 for method in (gf.Local(), gf.AFL(), gf.PACE()):
     result = gf.run(method, federation)
     print(f"{method.name:>6}: {result.mean_accuracy:.1%} mean accuracy, {result.uplink_bytes / 20 / 1e3:.0f} kB from each client")

@@ -50,7 +50,7 @@ def blobs() -> tuple[np.ndarray, np.ndarray]:
 @pytest.fixture(scope="session")
 def federation(blobs: tuple[np.ndarray, np.ndarray]) -> gf.Federation:
     """Seven skewed clients."""
-    return gf.Federation.split(*blobs, clients=7, partition="dirichlet:0.5", seed=3)
+    return gf.Federation.split(*blobs, clients=7, partition="dirichlet:0.5", random_state=3)
 
 
 @pytest.fixture
@@ -77,4 +77,4 @@ def pictures() -> gf.Federation:
     for image, code in zip(images, codes, strict=True):
         row, column = ((0, 0), (0, 4), (4, 0))[code]
         image[row : row + 4, column : column + 4] += 100
-    return gf.Federation.split(images.astype(np.uint8), codes, clients=5, partition="dirichlet:1.0", seed=1, min_size=6)
+    return gf.Federation.split(images.astype(np.uint8), codes, clients=5, partition="dirichlet:1.0", random_state=1, min_size=6)

@@ -296,7 +296,7 @@ METHODS: tuple[Method, ...] = (
 
 
 IMAGES: tuple[Method, ...] = (
-    gf.FedACnnL(network="conv:4:3+relu+max:2+dense:6+relu", beta=0.5),
+    gf.FedACnnL(network="conv:4:3+relu+max:2+dense:6+relu", penalty=0.5),
     gf.PaceCNN(network="pad:1+contrast+conv:3:3:12+split:0.3+grid:2"),
 )
 TABLES: tuple[Method, ...] = (gf.PACE(features="columns+bias+linear+fourier:8@learned:1", refinement="relu:8"),)

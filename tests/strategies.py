@@ -61,7 +61,9 @@ class Problem:
         """The clients, all of their samples for training and the same again for testing."""
         data = {str(k): (*part, *part) for k, part in enumerate(self.parts())}
         names = [str(k) for k in order] if order is not None else list(data)
-        return gf.Federation.from_clients({name: data[name] for name in names}, labels=range(self.classes), seed=self.seed)
+        return gf.Federation.from_clients(
+            {name: data[name] for name in names}, labels=range(self.classes), random_state=self.seed
+        )
 
 
 @st.composite

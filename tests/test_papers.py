@@ -22,7 +22,7 @@ MAP, M, C = "linear", 64, 10  # the papers have no intercept
 @pytest.fixture(scope="module")
 def federation() -> gf.Federation:
     """Clients with more samples than features and clients with fewer."""
-    return gf.Federation.from_dataset(digits(), clients=12, partition="dirichlet:0.3", seed=0)
+    return gf.Federation.from_dataset(digits(), clients=12, partition="dirichlet:0.3", random_state=0)
 
 
 def features(client) -> tuple[np.ndarray, np.ndarray]:
@@ -49,7 +49,7 @@ def test_afls_recursion_is_the_sum_and_its_ri_step_takes_the_penalties_away(fede
         total = merged
     cleaned = total - len(federation) * g * np.eye(M)
     weights = np.linalg.solve(cleaned + beta * np.eye(M), total @ weights)
-    head = gf.run(gf.AFL(features=MAP, beta=beta), federation).global_head
+    head = gf.run(gf.AFL(features=MAP, penalty=beta), federation).global_head
     np.testing.assert_allclose(head.streams[0].weights, weights, rtol=1e-8, atol=1e-10)
 
 
@@ -91,7 +91,7 @@ def test_what_comes_back_is_the_head_and_for_fedhip_the_factor(method, numbers, 
 
 def test_a_layer_of_fedacnnl_is_the_triangle_of_its_patches():
     """q patches' numbers with the constant one: q (q + 1) / 2 + q f of f solved filters, at last q C, for any images."""
-    federation = gf.Federation.from_dataset(digits_as_images(), clients=2, partition="iid", seed=0)
+    federation = gf.Federation.from_dataset(digits_as_images(), clients=2, partition="iid", random_state=0)
     result = gf.run(gf.FedACnnL(network="conv:4:3+relu+max:2"), federation, keep_heads=False)
     hidden, last = 3 * 3 * 1 + 1, 3 * 3 * 4 + 1
     numbers = sum(upload_numbers(10**9, q, targets, targets) for q, targets in ((hidden, 4), (last, C)))
@@ -101,7 +101,7 @@ def test_a_layer_of_fedacnnl_is_the_triangle_of_its_patches():
 
 def test_gradient_rounds_cost_a_model_each_way():
     pytest.importorskip("torch")
-    federation = gf.Federation.from_dataset(digits(), clients=3, partition="iid", seed=0)
+    federation = gf.Federation.from_dataset(digits(), clients=3, partition="iid", random_state=0)
     rounds = 6
     result = gf.run(gf.FedAvg(rounds=rounds, lr=0.1), federation, keep_heads=False)
     model, moments = 4 * (64 * C + C), 8 * 2 * 64  # float32; the first round gathers sums of features instead
@@ -162,7 +162,7 @@ def test_two_clients_that_share_a_sum_have_each_others_moments(federation):
     """FedHiP broadcasts the sum, of which a client can take its own away."""
     two = gf.Federation(federation.clients[:2], federation.task)
     (F, Y), (G, Z) = (features(client) for client in two)
-    result = gf.run(gf.FedHiP(features=MAP, gamma=1.0), two)
+    result = gf.run(gf.FedHiP(features=MAP, penalty=1.0), two)
     sent: Any = result.run.broadcast
     lower = np.tril(sent.factor.lower)
     total = lower @ lower.T - np.eye(M)
@@ -173,8 +173,8 @@ def test_two_clients_that_share_a_sum_have_each_others_moments(federation):
 def test_under_a_secure_sum_the_head_is_the_same(federation):
     """And the head is the same: see tests/privacy/test_secure_sum.py for what the server sees instead."""
     pytest.importorskip("cryptography")
-    hidden = gf.run(gf.AFL(features=MAP, beta=1.0), federation, secure=gf.SecureSum())
-    plain = gf.run(gf.AFL(features=MAP, beta=1.0), federation)
+    hidden = gf.run(gf.AFL(features=MAP, penalty=1.0), federation, secure=gf.SecureSum())
+    plain = gf.run(gf.AFL(features=MAP, penalty=1.0), federation)
     np.testing.assert_allclose(hidden.global_head.streams[0].weights, plain.global_head.streams[0].weights, rtol=1e-9, atol=1e-12)
 
 

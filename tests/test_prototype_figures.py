@@ -23,7 +23,7 @@ PROTOTYPE = {"afl": 60.3, "fedhip": 76.7, "apfl": 78.1}
 
 @pytest.fixture(scope="module")
 def federation() -> gf.Federation:
-    return gf.Federation.from_dataset(load_npz(DATA), clients=100, partition="dirichlet:0.1", seed=0)
+    return gf.Federation.from_dataset(load_npz(DATA), clients=100, partition="dirichlet:0.1", random_state=0)
 
 
 @pytest.mark.parametrize("method", [gf.AFL(), gf.FedHiP(), gf.APFL()], ids=lambda method: method.name)
@@ -44,5 +44,5 @@ def test_the_uplink_is_a_fraction_of_the_released_protocols(federation):
     """AFL's released code sends W (m x C), R and C (m x m each) in float64."""
     m, classes = 769, 100
     released = 8 * (m * classes + 2 * m * m)
-    result = gf.run(gf.AFL(beta=1.0), federation, keep_heads=False)
+    result = gf.run(gf.AFL(penalty=1.0), federation, keep_heads=False)
     assert result.uplink_bytes / len(federation) <= released / 4

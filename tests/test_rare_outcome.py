@@ -20,7 +20,7 @@ METHODS = ["local", "afl", "fedhip"]
 
 @pytest.fixture(scope="module")
 def federation() -> gf.Federation:
-    return gf.Federation.from_clients(hospitals(), seed=0)
+    return gf.Federation.from_clients(hospitals(), random_state=0)
 
 
 @pytest.fixture(scope="module")

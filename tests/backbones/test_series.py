@@ -26,7 +26,7 @@ def waves(n: int, steps: int = 60, channels: int = 2, seed: int = 0) -> tuple[np
 
 def test_heads_tell_kinds_of_series_apart_and_take_new_ones_as_they_are(tmp_path):
     X, y = waves(400)
-    result = gf.run(gf.PACE(), gf.Federation.split(gf.series(X, "rocket:256"), y, clients=4, partition="iid", seed=0))
+    result = gf.run(gf.PACE(), gf.Federation.split(gf.series(X, "rocket:256"), y, clients=4, partition="iid", random_state=0))
     assert result.mean_accuracy > 0.85  # guessing: a half
     new, kinds = waves(100, seed=1)
     head = result.heads["0"]
@@ -40,7 +40,7 @@ def test_heads_tell_kinds_of_series_apart_and_take_new_ones_as_they_are(tmp_path
 def test_clients_that_are_read_apart_have_the_features_of_one_table():
     X, y = waves(40)
     apart = {"a": (gf.series(X[:20], "rocket:64"), y[:20]), "b": (gf.series(X[20:], "rocket:64"), y[20:])}
-    federation = gf.Federation.from_clients(apart, test=0.0)
+    federation = gf.Federation.from_clients(apart, test_size=0.0)
     together = gf.series(X, "rocket:64")
     apart = np.concatenate([client.train().inputs for client in federation])
     np.testing.assert_allclose(apart, together, rtol=2e-6, atol=1e-6)  # other series in a block: float32 sums in another order
@@ -93,7 +93,7 @@ def test_a_file_of_series_is_read_and_predicted_on(tmp_path, gramfold):
     X, y = waves(200)
     np.savez(tmp_path / "series.npz", series=X.astype(np.float32), labels=y)
     assert load_npz(tmp_path / "series.npz").origin.name.endswith(":60x2")
-    code, _, err = gramfold("run", "--data", str(tmp_path / "series.npz"), "--clients", "2", "--methods", "afl", "--heads",
+    code, _, err = gramfold("run", str(tmp_path / "series.npz"), "--clients", "2", "--methods", "afl", "--heads",
                             str(tmp_path / "heads"), "--partition", "iid", "--out", str(tmp_path / "out"))  # fmt: skip
     assert code == 0, err
     np.savez(tmp_path / "new.npz", series=waves(20, seed=3)[0].astype(np.float32))

@@ -115,13 +115,13 @@ def test_fedacnnl(gramfold):
 
 def test_mistakes_are_one_line(gramfold):
     for arguments, message in (
-        (["apfl"], "error: give the data: --data FILE.npz"),
-        (["fedacnnl"], "error: give the data: --data mnist=FOLDER"),
-        (["fedacnnl", "--data", "mnist=."], "error: . holds neither IDX files (MNIST, Fashion-MNIST) nor data_batch_1.png"),
+        (["apfl"], "error: give the data: FILE.npz"),
+        (["fedacnnl"], "error: give the data: mnist=FOLDER"),
+        (["fedacnnl", "mnist=."], "error: . holds neither IDX files (MNIST, Fashion-MNIST) nor data_batch_1.png"),
         (["nothing"], "error: no bench is called 'nothing'"),
         (["apfl", "--set", "rounds"], "error: cannot read --set 'rounds'"),
-        (["apfl", "--quick", "--data", "a.npz"], "error: no such data file: a.npz"),
-        (["apfl", "--data", "a.npz", "--data", "b.npz"], "error: --data is given twice"),
+        (["apfl", "--quick", "a.npz"], "error: no such data file: a.npz"),
+        (["apfl", "a.npz", "b.npz"], "error: the data is given twice"),
         (["leaderboard", "--quick", "--only", "moon"], "error: no cell's key is like moon; there are "),
     ):
         code, _, err = gramfold("bench", *arguments)

@@ -42,13 +42,13 @@ def test_the_exit_code_says_whether_something_is_serious(wrong, gramfold, tmp_pa
 
 def test_run_says_what_is_serious_in_a_line_each(gramfold, tmp_path):
     write(tmp_path / "h", wrong=True)
-    code, _, err = gramfold("run", "--data", "h", "--label-column", "ill", "--methods", "local", "--seeds", "2")
+    code, _, err = gramfold("run", "h", "--label-column", "ill", "--methods", "local", "--seeds", "2")
     said = [line for line in err.splitlines() if line.startswith("check: ")]
     assert code == 0
     assert len(said) == 1
     assert said[0].startswith("check: south, column 'weight': its numbers are 975 times as large as")
     write(tmp_path / "clean", wrong=False)
-    assert "check:" not in gramfold("run", "--data", "clean", "--label-column", "ill", "--methods", "local")[2]
+    assert "check:" not in gramfold("run", "clean", "--label-column", "ill", "--methods", "local")[2]
 
 
 def test_features_are_checked_too(gramfold, tmp_path):

@@ -71,7 +71,7 @@ def test_what_goes_wrong_is_one_line_and_leaves_nothing_behind(gramfold, sites, 
         (("personal", "0.task", sites[0], "--heads", "all.moments"), "the run is not finished"),
         (("begin", "--method", "fedavg", "-o", "all.moments"), "use gramfold run for it"),
         (("begin", "--method", "afl,apfl", "-o", "all.moments"), "begin one for each"),
-        (("begin", "--method", "afl", "--test", "1.5", "-o", "all.moments"), "must lie in"),
+        (("begin", "--method", "afl", "--test-size", "1.5", "-o", "all.moments"), "must lie in"),
     ]
     for arguments, what in wrong:
         code, out, err = gramfold(*arguments)

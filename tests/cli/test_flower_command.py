@@ -19,9 +19,9 @@ REFUSALS = {
     "a site that is no file name": (["flower", "new", "fresh", "--sites", "../a"], "is not a valid site name"),
     "no host": (["flower", "new", "fresh", "--server", "two words"], "not a host name"),
     "no port": (["flower", "new", "fresh", "--server", "host:none"], "write HOST or HOST:PORT"),
-    "up in a folder that is there": (["flower", "up", "--folder", "taken"], "taken exists; choose a new folder"),
-    "up with too many sites": (["flower", "up", "--sites", "17"], "at most 16"),
-    "up without data": (["flower", "up", "--data", "nowhere.npz"], "no such data file"),
+    "up in a folder that is there": (["flower", "up", "--out", "taken"], "taken exists; choose a new folder"),
+    "up with too many sites": (["flower", "up", "--clients", "17"], "at most 16"),
+    "up without data": (["flower", "up", "nowhere.npz"], "no such data file"),
     "a run with too many sites": (["run", "--engine", "flower"], "at most 16"),
     "a run on a GPU": (["run", "--engine", "flower", "--clients", "2", "--device", "cuda"], "does not support device"),
     "a run that would sweep": (
@@ -97,7 +97,7 @@ def test_a_run_on_flower_has_the_form_of_any_other_and_leaves_nothing(gramfold, 
     pytest.importorskip("flwr", reason="needs Flower")
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    arguments = ["run", "--clients", "2", "--methods", "afl", "--seed", "5", "--json"]
+    arguments = ["run", "--clients", "2", "--methods", "afl", "--random-state", "5", "--json"]
     code, out, _ = gramfold(*arguments, "--engine", "flower", "--out", "there", "--heads", "heads")
     assert code == 0
     assert list((tmp_path / "temporary").iterdir()) == []
@@ -114,7 +114,7 @@ def test_a_run_on_flower_has_the_form_of_any_other_and_leaves_nothing(gramfold, 
     assert theirs["global_accuracy"] == pytest.approx(mine["global_accuracy"], abs=0.02)
     assert (tmp_path / "there" / "report.html").read_text() == render_page(there)
     X = np.random.default_rng(0).uniform(0, 16, (5, 64))
-    federation = gf.Federation.from_dataset(gf.federation.digits(), clients=2, seed=5)
+    federation = gf.Federation.from_dataset(gf.federation.digits(), clients=2, random_state=5)
     heads = gf.run(gf.AFL(), federation).heads
     for name, head in heads.items():
         saved = gf.load_head(tmp_path / "heads" / "afl" / f"{name}.safetensors")

@@ -33,8 +33,8 @@ def test_extract_then_run_is_run_in_one_go(gramfold, colours, tmp_path):
     assert "60 images, 60 computed in" in err
     assert "images a second" in err
     usual = ["--clients", "3", "--partition", "iid", "--methods", "pace"]
-    assert gramfold("run", "--data", "f.npz", *usual, "--out", "one", "--heads", "heads")[0] == 0
-    code, _, err = gramfold("run", "--data", "photos", "--backbone", colours, *usual, "--out", "two")
+    assert gramfold("run", "f.npz", *usual, "--out", "one", "--heads", "heads")[0] == 0
+    code, _, err = gramfold("run", "photos", "--backbone", colours, *usual, "--out", "two")
     assert code == 0, err
     assert "60 images, 0 computed" in err
     one, two = (json.loads((tmp_path / name / "result.json").read_text()) for name in ("one", "two"))
@@ -47,7 +47,7 @@ def test_extract_then_run_is_run_in_one_go(gramfold, colours, tmp_path):
 def test_a_table_of_prices(gramfold, tmp_path):
     lines = [f"{i // 4},{'ab'[i % 2]},{i / 4}" for i in range(40)]
     (tmp_path / "t.csv").write_text("\n".join(["size,town,price", *lines]))
-    usual = ["--data", "t.csv", "--label-column", "price", "--client-column", "town", "--methods", "pace", "--out", "here"]
+    usual = ["t.csv", "--label-column", "price", "--client-column", "town", "--methods", "pace", "--out", "here"]
     assert "(--regression)" in gramfold("run", *usual)[2]
     code, out, err = gramfold("run", *usual, "--regression", "--heads", "heads")
     assert (code, "RMSE" in out) == (0, True), err
@@ -79,7 +79,7 @@ def test_help_says_what_arguments_are(gramfold):
 
 def test_a_card_lies_beside_every_head(gramfold, colours, tmp_path):
     write_photos(tmp_path / "photos", 60, clients=("north", "south"))
-    gramfold("run", "--data", "photos", "--backbone", colours, "--methods", "pace,afl", "--heads", "heads")
+    gramfold("run", "photos", "--backbone", colours, "--methods", "pace,afl", "--heads", "heads")
     card = json.loads((tmp_path / "heads" / "pace" / "north.card.json").read_text())
     assert (card["method"], card["whose"], card["classes"]) == ("pace", "client north", ["blue", "green", "red"])
     assert card["data"]["training_samples"] + card["data"]["test_samples"] == 30
@@ -98,7 +98,7 @@ def test_a_card_lies_beside_every_head(gramfold, colours, tmp_path):
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_predict_writes_classes_and_probabilities(ending, gramfold, colours, tmp_path):
     write_photos(tmp_path / "photos", 60)
-    gramfold("run", "--data", "photos", "--backbone", colours, "--clients", "2", "--methods", "pace", "--heads", "h")
+    gramfold("run", "photos", "--backbone", colours, "--clients", "2", "--methods", "pace", "--heads", "h")
     write_photos(tmp_path / "new", 9)
     (tmp_path / "new" / "red" / "broken.png").write_bytes(b"")
     ask = ["predict", "h/pace/0.safetensors", "new", "--backbone", colours, "--out", f"p.{ending}"]
@@ -122,7 +122,7 @@ def test_predict_writes_classes_and_probabilities(ending, gramfold, colours, tmp
 def test_predict_of_features_and_features_of_another_backbone(gramfold, colours, tmp_path):
     write_photos(tmp_path / "photos", 30)
     gramfold("extract", "photos", "--backbone", colours, "--out", "f.npz")
-    gramfold("run", "--data", "f.npz", "--clients", "2", "--partition", "iid", "--methods", "pace", "--heads", "h")
+    gramfold("run", "f.npz", "--clients", "2", "--partition", "iid", "--methods", "pace", "--heads", "h")
     assert gramfold("predict", "h/pace/0.safetensors", "f.npz")[0] == 0
     head, data = gf.load_head(tmp_path / "h" / "pace" / "0.safetensors"), load_npz(tmp_path / "f.npz")
     assert [row["class"] for row in rows_of(tmp_path / "predictions.csv")] == head.predict(data.inputs).tolist()
@@ -149,7 +149,7 @@ def test_a_table_needs_no_backbone(gramfold, tmp_path):
         lines.append(f"{'' if i % 9 == 0 else round(age, 1)},{sex},{'abc'[i % 3]},{sick}")
     (tmp_path / "patients.csv").write_text("\n".join(lines))
     usual = ["--label-column", "sick", "--methods", "pace,afl", "--heads", "h"]
-    code, _, err = gramfold("run", "--data", "patients.csv", *usual)
+    code, _, err = gramfold("run", "patients.csv", *usual)
     assert code == 0, err
     result = json.loads((tmp_path / "gramfold-run" / "result.json").read_text())
     assert result["partition"] == {"kind": "natural", "clients": 3, "dropped": 0, "min_size": 2}
@@ -170,7 +170,7 @@ def test_a_table_needs_no_backbone(gramfold, tmp_path):
         (["extract", "photos", "--backbone", "COLOURS", "--out", "f.csv"], "must end in .npz"),
         (["extract", "photos", "--backbone", "COLOURS", "--unreadable", "maybe"], "unreadable must be 'fail' or 'skip'"),
         (["predict", "nowhere", "photos"], "cannot read nowhere"),
-        (["run", "--data", "t.csv", "--label-column", "nope"], "t.csv has no column 'nope'; it has: x, label"),
+        (["run", "t.csv", "--label-column", "nope"], "t.csv has no column 'nope'; it has: x, label"),
     ],
     ids=lambda part: " ".join(part) if isinstance(part, list) else "",
 )

@@ -35,9 +35,7 @@ def mine(tmp_path):
 
 def test_data_and_backbone_by_their_place(gramfold, mine, tmp_path):
     out, cut = tmp_path / "out", ("--clients", "2", "--partition", "iid", "--cache", str(tmp_path / "cache"))
-    code, _, err = gramfold(
-        "run", "--data", f"{mine}:pictures", "--backbone", f"{mine}:net", "--methods", "afl", *cut, "--out", str(out)
-    )
+    code, _, err = gramfold("run", f"{mine}:pictures", "--backbone", f"{mine}:net", "--methods", "afl", *cut, "--out", str(out))
     assert code == 0, err
     data = json.loads((out / "result.json").read_text())["data"]
     assert data["inputs"] == 6
@@ -45,7 +43,7 @@ def test_data_and_backbone_by_their_place(gramfold, mine, tmp_path):
 
 
 def test_a_function_makes_clients(gramfold, mine, tmp_path):
-    code, _, err = gramfold("run", "--data", f"{mine}:sites", "--methods", "afl", "--out", str(tmp_path / "out"))
+    code, _, err = gramfold("run", f"{mine}:sites", "--methods", "afl", "--out", str(tmp_path / "out"))
     assert code == 0, err
     page = json.loads((tmp_path / "out/result.json").read_text())
     assert [client["name"] for client in page["methods"][0]["clients"]] == ["north", "south"]
@@ -56,7 +54,7 @@ def test_a_function_makes_clients(gramfold, mine, tmp_path):
     [("nothing", "cannot be imported: AttributeError"), ("broken", "failed: OSError: the disk is gone")],
 )
 def test_what_goes_wrong_in_the_users_file_is_one_line(gramfold, mine, tmp_path, name, said):
-    code, out, err = gramfold("run", "--data", f"{mine}:{name}", "--out", str(tmp_path / "out"))
+    code, out, err = gramfold("run", f"{mine}:{name}", "--out", str(tmp_path / "out"))
     assert (code, out) == (2, "")
     assert err.startswith("error: data ")
     assert said in err

@@ -19,7 +19,7 @@ def npz(path: Path, **content: np.ndarray) -> str:
 
 
 def test_a_run_writes_the_documented_result_and_a_page(gramfold, tmp_path):
-    code, out, _ = gramfold("run", "--clients", "6", "--methods", "local,afl,apfl", "--seed", "3", "--out", "here")
+    code, out, _ = gramfold("run", "--clients", "6", "--methods", "local,afl,apfl", "--random-state", "3", "--out", "here")
     assert code == 0
     assert "apfl" in out
     assert "report.html" in out
@@ -81,33 +81,33 @@ def test_a_file_with_its_own_split_and_clients_is_cut_by_them(gramfold, tmp_path
     train = np.arange(60) % 5 != 0
     owner = np.where(np.arange(60) < 30, "north", "south")
     path = npz(tmp_path / "sites.npz", train=train, client=owner)
-    code, out, _ = gramfold("run", "--data", path, "--partition", "natural", "--methods", "afl", "--json", "--out", "here")
+    code, out, _ = gramfold("run", path, "--partition", "natural", "--methods", "afl", "--json", "--out", "here")
     assert code == 0
     clients = json.loads(out)["methods"][0]["clients"]
     assert [(client["name"], client["train"], client["test"]) for client in clients] == [("north", 24, 6), ("south", 24, 6)]
 
 
 REFUSALS = {
-    "missing file": (["--data", "nowhere.npz"], "no such data file"),
-    "not an npz file": (["--data", "text.npz"], "not a readable .npz"),
-    "wrong keys": (["--data", "keys.npz"], "needs `labels` and either"),
-    "NaN features": (["--data", "nan.npz"], "sample 7 has NaN"),
-    "negative label": (["--data", "negative.npz"], "labels out of range"),
-    "label beyond the classes": (["--data", "beyond.npz"], "labels out of range"),
-    "one class only": (["--data", "one.npz"], "at least two"),
-    "images": (["--data", "images.npz", "--methods", "afl"], "extract features first"),
+    "missing file": (["nowhere.npz"], "no such data file"),
+    "not an npz file": (["text.npz"], "not a readable .npz"),
+    "wrong keys": (["keys.npz"], "needs `labels` and either"),
+    "NaN features": (["nan.npz"], "sample 7 has NaN"),
+    "negative label": (["negative.npz"], "labels out of range"),
+    "label beyond the classes": (["beyond.npz"], "labels out of range"),
+    "one class only": (["one.npz"], "at least two"),
+    "images": (["images.npz", "--methods", "afl"], "extract features first"),
     "features for a network": (["--methods", "fedacnnl"], "digits holds features, which fedacnnl does not support"),
     "a network that does not fit": (
-        ["--data", "digits-images", "--methods", "fedacnnl", "--set", "fedacnnl.network=conv:4:9"],
+        ["digits-images", "--methods", "fedacnnl", "--set", "fedacnnl.network=conv:4:9"],
         "conv:4:9 does not fit",
     ),
-    "images for one of the methods": (["--data", "images.npz", "--methods", "fedavg,afl"], "which afl does not support"),
+    "images for one of the methods": (["images.npz", "--methods", "fedavg,afl"], "which afl does not support"),
     "features for heart-pfl": (["--methods", "heart-pfl"], "which heart-pfl does not support"),
     "checkpoint in a file": (["--methods", "fedavg", "--checkpoint", "text.npz"], "cannot make checkpoint folder"),
-    "an empty client": (["--data", "good.npz", "--clients", "25", "--partition", "dirichlet:0.001"], "fewer than the minimum"),
-    "a small natural client": (["--data", "single.npz", "--partition", "natural"], "client 'lonely' has 1 training sample"),
-    "no client ids": (["--data", "good.npz", "--partition", "natural"], "needs the owner of each sample"),
-    "more clients than samples": (["--data", "good.npz", "--clients", "61", "--min-size", "1"], "60 samples cannot give 61"),
+    "an empty client": (["good.npz", "--clients", "25", "--partition", "dirichlet:0.001"], "fewer than the minimum"),
+    "a small natural client": (["single.npz", "--partition", "natural"], "client 'lonely' has 1 training sample"),
+    "no client ids": (["good.npz", "--partition", "natural"], "needs the owner of each sample"),
+    "more clients than samples": (["good.npz", "--clients", "61", "--min-size", "1"], "60 samples cannot give 61"),
     "no clients": (["--clients", "0"], "at least one client"),
     "unknown method": (["--methods", "afl,magic"], "unknown method 'magic'"),
     "no method": (["--methods", ","], "no method named"),
@@ -119,7 +119,7 @@ REFUSALS = {
     "setting for an absent method": (["--methods", "afl", "--set", "apfl.lam=1"], "a method that is not run"),
     "unknown engine": (["--engine", "steam"], "unknown engine"),
     "unusable device": (["--device", "cuda:99"], "use device 'cpu'"),
-    "test part": (["--test", "1.5"], "must lie in [0, 1)"),
+    "test part": (["--test-size", "1.5"], "must lie in [0, 1)"),
     "unknown option": (["--speed", "9"], "No such option"),
     "not a number": (["--clients", "many"], "not a valid integer"),
     "output folder with other content": (["--out", "taken"], "contains other files (thesis.txt)"),
@@ -159,7 +159,7 @@ def test_bad_input_gets_one_clear_line_and_exit_code_2(what, gramfold, tmp_path)
 
 def test_the_installed_command_answers_as_a_process(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "gramfold", "run", "--data", "nowhere.npz"],
+        [sys.executable, "-m", "gramfold", "run", "nowhere.npz"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -190,7 +190,7 @@ def test_images_run_on_the_methods_that_take_them(gramfold, tmp_path):
     images = np.random.default_rng(0).integers(0, 255, (60, 8, 8, 3)).astype(np.uint8)
     path = npz(tmp_path / "images.npz", features=None, images=images)
     settings = [*QUICK, "--set", "fedavg.model=cnn:4"]
-    code, out, _ = gramfold("run", "--data", path, "--clients", "3", "--methods", "fedavg", *settings, "--json", "--out", "here")
+    code, out, _ = gramfold("run", path, "--clients", "3", "--methods", "fedavg", *settings, "--json", "--out", "here")
     assert code == 0
     assert json.loads(out)["methods"][0]["name"] == "fedavg"
 
@@ -200,7 +200,7 @@ def test_digits_as_images_run_on_all_methods_that_solve_networks(gramfold, tmp_p
     network = "conv:4:3:6+relu+grid:2"
     settings = [f"{name}={network}" for name in ("fedacnnl.network", "pfedacnnl.network", "pacecnn.network")]
     arguments = [part for setting in settings for part in ("--set", setting)]
-    code, out, _ = gramfold("run", "--data", "digits-images", "--clients", "3", *arguments, "--json", "--out", "here")
+    code, out, _ = gramfold("run", "digits-images", "--clients", "3", *arguments, "--json", "--out", "here")
     assert code == 0
     ran = json.loads(out)["methods"]
     assert [(method["name"], method["rounds"]) for method in ran] == [("fedacnnl", 2), ("pfedacnnl", 3), ("pacecnn", 2)]

@@ -11,7 +11,7 @@ QUICK = ("--clients", "4", "--partition", "dirichlet:0.5", "--methods", "afl,loc
 
 
 def test_seeds_are_run_and_compared(gramfold, tmp_path):
-    code, out, _ = gramfold("run", *QUICK, "--seed", "2", "--seeds", "3", "--out", "here")
+    code, out, _ = gramfold("run", *QUICK, "--random-state", "2", "--seeds", "3", "--out", "here")
     assert code == 0
     assert "95 % CI" in out
     assert "comparison.tex" in out
@@ -31,7 +31,7 @@ def test_seeds_are_run_and_compared(gramfold, tmp_path):
 
 def test_each_seed_is_the_run_with_that_seed(gramfold, tmp_path):
     several = json.loads(gramfold("run", *QUICK, "--seeds", "2", "--json", "--out", "here")[1])
-    one = json.loads(gramfold("run", *QUICK, "--seed", "1", "--json", "--out", "here")[1])
+    one = json.loads(gramfold("run", *QUICK, "--random-state", "1", "--json", "--out", "here")[1])
     for left, right in zip(several["seeds"][1]["methods"], one["methods"], strict=True):
         assert left["clients"] == right["clients"]
     # the tables of the comparison that was there before are gone with it

@@ -25,8 +25,7 @@ def write_sites(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [("--data", "sites"), ("--data", "sites/north.csv", "sites/south.csv"), ("--data", "sites/*th.csv"),
-     ("sites/north.csv", "sites/south.csv")],
+    [("sites",), ("sites/*th.csv",), ("sites/north.csv", "sites/south.csv")],
 )  # fmt: skip
 def test_files_are_clients(data, gramfold, tmp_path):
     (tmp_path / "sites").mkdir()
@@ -52,7 +51,7 @@ def test_a_column_may_say_whose_rows_of_several_files_are(gramfold, tmp_path):
     for path in (tmp_path / "sites").iterdir():
         lines = path.read_text().splitlines()
         path.write_text("\n".join([f"{lines[0]},ward", *(f"{line},{'ab'[i % 2]}" for i, line in enumerate(lines[1:]))]))
-    ask = ["run", "--data", "sites", "--label-column", "num>0", "--methods", "afl", "--json"]
+    ask = ["run", "sites", "--label-column", "num>0", "--methods", "afl", "--json"]
     code, out, _ = gramfold(*ask, "--client-column", "ward")
     assert code == 0
     assert [client["name"] for client in json.loads(out)["methods"][0]["clients"]] == ["a", "b"]
@@ -62,15 +61,15 @@ def test_a_column_may_say_whose_rows_of_several_files_are(gramfold, tmp_path):
     ("arguments", "words"),
     [
         (
-            ["--data", "sites", "--label-column", "nun"],
+            ["sites", "--label-column", "nun"],
             "north.csv has no column 'nun' (did you mean 'num'?); it has: age, crp, num",
         ),
         (
-            ["--data", "sites/north.csv", "digits"],
+            ["sites/north.csv", "digits"],
             "digits is no table; of several files each is a client, and a .csv or .parquet",
         ),
-        (["--data", "none*.csv"], "no file matches none*.csv"),
-        (["--data", "sites/north.csv", "sites/west.csv", "--label-column", "num"], "no such table: sites/west.csv"),
+        (["none*.csv"], "no file matches none*.csv"),
+        (["sites/north.csv", "sites/west.csv", "--label-column", "num"], "no such table: sites/west.csv"),
     ],
 )
 def test_what_is_wrong_is_one_line(arguments, words, gramfold, tmp_path):
@@ -83,9 +82,7 @@ def test_what_is_wrong_is_one_line(arguments, words, gramfold, tmp_path):
 @pytest.mark.skipif(not HEART.is_dir(), reason="the development data is not here")
 def test_four_hospitals_as_published(gramfold, tmp_path):
     """The issue's own command: the files as they are, and one comparison that says what the disease is."""
-    code, out, err = gramfold(
-        "run", "--data", str(HEART), "--label-column", "num > 0", "--methods", "pace", "--heads", "h", "--json"
-    )
+    code, out, err = gramfold("run", str(HEART), "--label-column", "num > 0", "--methods", "pace", "--heads", "h", "--json")
     assert code == 0, err
     page = json.loads(out)
     assert [client["name"] for client in page["methods"][0]["clients"]] == list(CENTRES)

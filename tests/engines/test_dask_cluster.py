@@ -108,7 +108,7 @@ def test_a_worker_killed_in_mid_run_changes_nothing(method, phase, cluster, tmp_
 @pytest.mark.parametrize("method", [gf.AFL(), gf.DeepAFL(features="linear", refinement="relu:64", depth=2)], ids=repr)
 def test_samples_that_died_with_their_worker_are_sent_anew(method, cluster):
     X, codes = samples(0, 8_000, 200)
-    federation = gf.Federation.split(X, codes, clients=8, partition="dirichlet:0.5", seed=1)
+    federation = gf.Federation.split(X, codes, clients=8, partition="dirichlet:0.5", random_state=1)
     expected = gf.run(method, federation)
     progress, victims = killing(cluster, "personalize", 1)
     found = gf.run(method, federation, engine="dask", cluster=cluster, progress=progress)

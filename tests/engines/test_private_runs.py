@@ -81,7 +81,7 @@ def test_methods_that_need_more_than_a_sum_refuse_in_words(method, why, federati
 
 
 def test_two_clients_cannot_hide_from_each_other(blobs):
-    two = gf.Federation.split(*blobs, clients=2, partition="iid", seed=0)
+    two = gf.Federation.split(*blobs, clients=2, partition="iid", random_state=0)
     with pytest.raises(GramfoldError, match="hide nobody"):
         gf.run(gf.AFL(), two, secure=SECURE)
 

@@ -73,7 +73,9 @@ def test_every_analytic_methods_heads(method, federation, blobs):
 def test_many_classes_whose_evidence_is_bent(rng):
     y = np.arange(800) % 40
     X = rng.standard_normal((40, 16))[y] + rng.standard_normal((800, 16))
-    head = gf.run(gf.PACE(features="bias+linear"), gf.Federation.split(X, y, clients=2, partition="iid", seed=0)).heads["0"]
+    head = gf.run(gf.PACE(features="bias+linear"), gf.Federation.split(X, y, clients=2, partition="iid", random_state=0)).heads[
+        "0"
+    ]
     assert head.evidence.terms[0] == Cosine(0.25)
     assert_same(head, X[:50].astype(np.float32))
 
@@ -81,7 +83,7 @@ def test_many_classes_whose_evidence_is_bent(rng):
 def test_two_classes_with_names(blobs):
     X, y = blobs
     names = np.where(y < 2, "benign", "malignant")
-    result = gf.run(gf.PACE(), Federation.split(X, names, clients=4, seed=1))
+    result = gf.run(gf.PACE(), Federation.split(X, names, clients=4, random_state=1))
     assert_same(result.heads["1"], X.astype(np.float32))
 
 
@@ -89,14 +91,14 @@ def test_two_classes_with_names(blobs):
 @pytest.mark.parametrize("method", ON_IMAGES, ids=lambda method: method.name)
 def test_networks_without_gradients(method):
     pytest.importorskip("torch", reason="torch is not installed")
-    federation = Federation.from_dataset(digits_as_images(), 4, "dirichlet:1.0", seed=2)
+    federation = Federation.from_dataset(digits_as_images(), 4, "dirichlet:1.0", random_state=2)
     result = gf.run(method(network=NETWORK), federation)
     assert_same(result.heads["1"], digits_as_images().inputs[:40].astype(np.float32))
 
 
 def test_a_grid_that_does_not_divide_the_image():
     pytest.importorskip("torch", reason="torch is not installed")
-    federation = Federation.from_dataset(digits_as_images(), 3, "iid", seed=2)
+    federation = Federation.from_dataset(digits_as_images(), 3, "iid", random_state=2)
     result = gf.run(gf.FedACnnL(network="conv:4:2+relu+grid:3"), federation)
     assert_same(result.heads["1"], digits_as_images().inputs[:20].astype(np.float32))
 
@@ -214,7 +216,7 @@ assert "gramfold" not in sys.modules
 def test_two_classes_are_traced_too(blobs, tmp_path):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     X, y = blobs
-    head = gf.run(gf.PACE(learn=False), Federation.split(X, y < 2, clients=4, seed=1)).heads["1"]
+    head = gf.run(gf.PACE(learn=False), Federation.split(X, y < 2, clients=4, random_state=1)).heads["1"]
     write_torch(head, tmp_path / "head.pt2")
     shares = torch.export.load(tmp_path / "head.pt2").module()(torch.tensor(X.astype(np.float32)))
     assert np.abs(shares.numpy() - head.predict_proba(X.astype(np.float32))).max() < 1e-12

@@ -33,7 +33,9 @@ def places(federation: gf.Federation, part: str) -> list[list[int]]:
 @given(st.sampled_from(KINDS), st.integers(20, 120), st.integers(2, 5), st.floats(0.0, 0.6), st.integers(0, 999))
 def test_every_sample_is_assigned_once(kind, n, clients, test, seed):
     X, y = numbered(n)
-    federation = gf.Federation.split(X, y, clients=clients, partition=kind, test=test, seed=seed, min_size=1, small="drop")
+    federation = gf.Federation.split(
+        X, y, clients=clients, partition=kind, test_size=test, random_state=seed, min_size=1, drop_small=True
+    )
     train, held_out = places(federation, "train"), places(federation, "test")
     assert sorted(chain(*train, *held_out)) == list(range(n))
     assert federation.task.samples == sum(map(len, train))
@@ -42,13 +44,15 @@ def test_every_sample_is_assigned_once(kind, n, clients, test, seed):
             np.testing.assert_array_equal(samples.targets, samples.inputs[:, 0].astype(int) % 3)
     for mine, others in zip(train, held_out, strict=True):
         assert len(others) == held_out_size(np.array(len(mine) + len(others)), test)
-    again = gf.Federation.split(X, y, clients=clients, partition=kind, test=test, seed=seed, min_size=1, small="drop")
+    again = gf.Federation.split(
+        X, y, clients=clients, partition=kind, test_size=test, random_state=seed, min_size=1, drop_small=True
+    )
     assert places(again, "train") == train
 
 
 def test_another_seed_is_another_cut():
     X, y = numbered(60)
-    cuts = [places(gf.Federation.split(X, y, clients=3, partition="iid", seed=seed), "train") for seed in (0, 1)]
+    cuts = [places(gf.Federation.split(X, y, clients=3, partition="iid", random_state=seed), "train") for seed in (0, 1)]
     assert cuts[0] != cuts[1]
 
 
@@ -67,7 +71,7 @@ def test_given_training_rows_stay_training_rows_in_the_same_proportions():
 def test_natural_clients_are_their_own():
     X, y = numbered(40)
     ids = np.array(["north", "south", "east"])[np.arange(40) % 3]
-    federation = gf.Federation.split(X, y, partition="natural", ids=ids, test=0.25)
+    federation = gf.Federation.split(X, y, partition="natural", ids=ids, test_size=0.25)
     assert [client.name for client in federation] == ["east", "north", "south"]
     for client in federation:
         rows = np.concatenate([client.train().inputs, client.test().inputs])[:, 0].astype(int)
@@ -83,28 +87,28 @@ def test_small_clients_are_an_error_or_dropped():
     ids = np.array(["big"] * 20 + ["middle"] * 9 + ["small"])
     with pytest.raises(GramfoldError, match="client 'small' has 1 training samples, fewer than 2"):
         gf.Federation.split(X, y, partition="natural", ids=ids)
-    federation = gf.Federation.split(X, y, partition="natural", ids=ids, small="drop")
+    federation = gf.Federation.split(X, y, partition="natural", ids=ids, drop_small=True)
     assert [client.name for client in federation] == ["big", "middle"]
     assert federation.description["partition"] == {"kind": "natural", "clients": 2, "dropped": 1, "min_size": 2}
     assert federation.task.samples == 15 + 7
     with pytest.raises(GramfoldError, match="no client has 100 samples"):
-        gf.Federation.split(X, y, partition="natural", ids=ids, small="drop", min_size=100)
-    skewed = gf.Federation.split(*numbered(50), clients=20, partition="dirichlet:0.05", small="drop", min_size=3)
+        gf.Federation.split(X, y, partition="natural", ids=ids, drop_small=True, min_size=100)
+    skewed = gf.Federation.split(*numbered(50), clients=20, partition="dirichlet:0.05", drop_small=True, min_size=3)
     assert all(client.train().n + client.test().n >= 3 for client in skewed)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"test": 1.0}, "test part"),
-        ({"test": -0.1}, "test part"),
-        ({"small": "keep"}, "small must be"),
+        ({"test_size": 1.0}, "test size"),
+        ({"test_size": -0.1}, "test size"),
+        ({"random_state": -1}, "random_state must be"),
         ({"clients": 0}, "client"),
-        ({"clients": 0, "small": "drop"}, "client"),
-        ({"clients": -1, "small": "drop"}, "client"),
+        ({"clients": 0, "drop_small": True}, "client"),
+        ({"clients": -1, "drop_small": True}, "client"),
         ({"clients": 20}, "ask for fewer"),
         ({"partition": "salami"}, "unknown partition"),
-        ({"seed": -1}, "seed"),
+        ({"random_state": None}, "random_state must be a whole number from 0 up, got None"),
         ({"train": np.ones(5, bool)}, "`train` has shape"),
         ({"ids": np.arange(5), "partition": "natural"}, "`client` has shape"),
         ({"regression": True}, "for regression use iid"),
@@ -144,7 +148,7 @@ def test_two_hundred_thousand_clients_are_made_lazily():
 
 def test_nothing_depends_on_the_order_in_which_clients_are_loaded():
     X, y = numbered(90)
-    one, other = (gf.Federation.split(X, y, clients=4, seed=5, partition="iid") for _ in range(2))
+    one, other = (gf.Federation.split(X, y, clients=4, random_state=5, partition="iid") for _ in range(2))
     forward = [client.train().inputs.tolist() for client in one]
     backward = [other.clients[k].train().inputs.tolist() for k in (3, 2, 1, 0)]
     assert forward == backward[::-1]
@@ -189,13 +193,13 @@ def arrays_of(seed: int, n: int = 12, d: int = 4) -> tuple[np.ndarray, np.ndarra
 
 def test_clients_are_taken_as_they_are():
     (X, y), (X2, y2) = arrays_of(0), arrays_of(1)
-    federation = gf.Federation.from_clients({"north": (X, y), "south": (X2, y2, X, y)}, test=0.25)
+    federation = gf.Federation.from_clients({"north": (X, y), "south": (X2, y2, X, y)}, test_size=0.25)
     north, south = federation
     assert (north.train().n, north.test().n) == (9, 3)
     np.testing.assert_array_equal(south.train().inputs, X2)
     np.testing.assert_array_equal(south.test().inputs, X)
     assert (federation.task.inputs, federation.task.labels) == (4, (0, 1, 2))
-    alone = gf.Federation.from_clients({"north": (X, y)}, test=0.25)
+    alone = gf.Federation.from_clients({"north": (X, y)}, test_size=0.25)
     np.testing.assert_array_equal(alone.clients[0].train().inputs, north.train().inputs)  # whoever else takes part
 
 
@@ -223,7 +227,7 @@ def test_loading_functions_are_called_only_when_needed():
 def test_labels_may_name_classes_nobody_has_and_set_their_order():
     X, _ = arrays_of(0)
     y = np.array(["cat", "dog"] * 6)
-    federation = gf.Federation.from_clients({"a": (X, y)}, labels=("dog", "cow", "cat"), test=0.0)
+    federation = gf.Federation.from_clients({"a": (X, y)}, labels=("dog", "cow", "cat"), test_size=0.0)
     assert federation.task.labels == ("dog", "cow", "cat")
     assert federation.clients[0].train().targets.tolist() == [2, 0] * 6
     assert gf.Federation.from_clients({"a": (X, y)}).task.labels == ("cat", "dog")
@@ -237,8 +241,8 @@ def test_labels_may_name_classes_nobody_has_and_set_their_order():
 )  # fmt: skip
 def test_labels_of_any_kind_are_encoded_alike_by_both_ways_in(y):
     X, _ = arrays_of(0)
-    given_ = gf.Federation.from_clients({"a": (X, y)}, test=0.0)
-    split = gf.Federation.split(X, y, clients=1, partition="iid", test=0.0)
+    given_ = gf.Federation.from_clients({"a": (X, y)}, test_size=0.0)
+    split = gf.Federation.split(X, y, clients=1, partition="iid", test_size=0.0)
     assert given_.task.labels == split.task.labels
     np.testing.assert_array_equal(given_.clients[0].train().targets, split.clients[0].train().targets)
     assert sorted(set(given_.clients[0].train().targets.tolist())) == [0, 1]
@@ -246,7 +250,7 @@ def test_labels_of_any_kind_are_encoded_alike_by_both_ways_in(y):
 
 def test_lists_are_data_too():
     X, y = arrays_of(0)
-    client = gf.Federation.from_clients({"a": (X.tolist(), y.tolist())}, test=0.0).clients[0]
+    client = gf.Federation.from_clients({"a": (X.tolist(), y.tolist())}, test_size=0.0).clients[0]
     np.testing.assert_array_equal(client.train().inputs, X)
 
 

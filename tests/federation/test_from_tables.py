@@ -61,12 +61,12 @@ def test_test_rows_of_their_own_have_no_say_in_the_encoder(frames):
     }
     federation = gf.Federation.from_clients(both)
     assert [client.test().n for client in federation] == [20, 20]
-    assert federation.task.origin == gf.Federation.from_clients(train, test=0.0).task.origin
+    assert federation.task.origin == gf.Federation.from_clients(train, test_size=0.0).task.origin
 
 
 def test_frames_of_numbers_beside_their_labels_stay_as_they_are(frames):
     numbers = {name: (frame[["age"]].fillna(50.0), frame["outcome"]) for name, frame in frames.items()}
-    federation = gf.Federation.from_clients(numbers, test=0.0)
+    federation = gf.Federation.from_clients(numbers, test_size=0.0)
     assert federation.task.origin is None
     assert federation.clients[0].train().inputs.tolist() == numbers["north"][0].to_numpy().tolist()
 

@@ -266,8 +266,8 @@ def test_a_method_may_be_given_by_name():
 
 def test_a_cut_that_cannot_be_made_names_the_way_out():
     data = digits()
-    with pytest.raises(GramfoldError, match='small="drop"'):
-        gf.Federation.split(data.inputs, data.targets, clients=100, partition="dirichlet:0.1", test=0.25, seed=0)
+    with pytest.raises(GramfoldError, match="drop_small=True"):
+        gf.Federation.split(data.inputs, data.targets, clients=100, partition="dirichlet:0.1", test_size=0.25, random_state=0)
 
 
 @pytest.mark.parametrize("name", ["features", "client", "labels"])

@@ -113,7 +113,7 @@ def test_the_same_inputs_give_the_same_file(six, tmp_path):
 
 OTHERS = [
     (gf.APFL(features="bias+linear"), {}, r"differ in their method \(apfl and afl\)"),
-    (gf.AFL(features="bias+linear", beta=2.0), {}, r"differ in their parameters: beta \(2.0 and none\)"),
+    (gf.AFL(features="bias+linear", penalty=2.0), {}, r"differ in their parameters: penalty \(2.0 and none\)"),
     (gf.AFL(features="bias+fourier:8"), {}, r"differ in their parameters: features"),
     (gf.AFL(features="bias+linear"), {"seed": 1}, r"differ in their seed \(1 and 0\)"),
     (gf.AFL(features="bias+linear"), {"test": 0.5}, r"differ in their data's columns: test \(0.5 and 0.25\)"),

@@ -68,7 +68,7 @@ def check_same(result: gf.Result, model: files.TaskFile, paths: list[Path], fede
 @pytest.mark.parametrize("method", ALL, ids=repr)
 def test_every_method_is_as_in_one_process(method, tmp_path):
     paths = cut(tmp_path, arrays())
-    federation = gf.Federation.from_dataset(load_npz(tmp_path / "all.npz"), partition="natural", seed=3)
+    federation = gf.Federation.from_dataset(load_npz(tmp_path / "all.npz"), partition="natural", random_state=3)
     model = finish(files.begin(method, Reading(), seed=3), paths, tmp_path)
     result = gf.run(method, federation)
     assert model.round == result.rounds
@@ -89,7 +89,7 @@ def test_tables_are_encoded_by_what_all_parts_say(method, tmp_path):
     for p, path in enumerate(paths):
         parquet.write_table(pyarrow.table({key: values[who % PARTS == p] for key, values in table.items()}), path)
     named = {"label_column": "outcome", "client_column": "ward"}
-    federation = gf.Federation.from_dataset(gf.load_data(table, **named), partition="natural", seed=0)
+    federation = gf.Federation.from_dataset(gf.load_data(table, **named), partition="natural", random_state=0)
     model = finish(files.begin(method, Reading(**named)), paths, tmp_path)
     task = model.known_task()
     assert (task.inputs, task.labels, task.samples) == (federation.task.inputs, federation.task.labels, federation.task.samples)
@@ -104,7 +104,7 @@ def test_regression_and_files_that_are_a_client_each(tmp_path):
     for k, path in enumerate(paths):
         np.savez(path, features=X[k::4], labels=y[k::4])
     model = finish(files.begin(gf.FedHiP(), Reading(regression=True, test=0.2)), paths, tmp_path)
-    federation = gf.Federation.from_clients({f"plant-{k}": (X[k::4], y[k::4]) for k in range(4)}, test=0.2, regression=True)
+    federation = gf.Federation.from_clients({f"plant-{k}": (X[k::4], y[k::4]) for k in range(4)}, test_size=0.2, regression=True)
     expected = gf.run(gf.FedHiP(), federation)
     for path in paths:
         [(name, client)] = files.personal(model, [path]).clients.items()
@@ -126,7 +126,7 @@ def test_newcomers_get_a_head_too(tmp_path):
     paths = cut(tmp_path, arrays())
     model = finish(files.begin(gf.PACE(features="bias+linear"), Reading()), paths[:2], tmp_path)
     result = files.personal(model, [paths[2]])
-    federation = gf.Federation.from_dataset(load_npz(tmp_path / "all.npz"), partition="natural", seed=0)
+    federation = gf.Federation.from_dataset(load_npz(tmp_path / "all.npz"), partition="natural", random_state=0)
     late = {client.name: client for client in federation if client.name in result.heads}
     run = gf.run(gf.PACE(features="bias+linear"), replace(
         federation, clients=[client for client in federation if client.name not in late],

@@ -71,7 +71,7 @@ def test_the_shared_head_is_near_pooled_logistic_regression():
     X, y = load_breast_cancer(return_X_y=True)
     figures = []
     for seed in range(10):
-        cut = gf.Federation.split(np.arange(len(y))[:, None], y, clients=8, partition="iid", seed=seed, min_size=8)
+        cut = gf.Federation.split(np.arange(len(y))[:, None], y, clients=8, partition="iid", random_state=seed, min_size=8)
         parts = {client.name: [part().inputs[:, 0] for part in (client.train, client.test)] for client in cut}
         train, test = (np.concatenate([rows[i] for rows in parts.values()]) for i in (0, 1))
         scaled = StandardScaler().fit(X[train]).transform(X)

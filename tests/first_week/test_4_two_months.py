@@ -26,7 +26,7 @@ def joined(*both) -> Samples:
 def test_the_second_month(parts, tmp_path):
     first, second, third = parts
     features = "bias+linear"  # the same in all runs: PACE's own choice goes by the number of samples
-    gf.run(gf.PACE(features=features), gf.Federation.from_clients(first, test=0.0)).save(tmp_path / "kept")
+    gf.run(gf.PACE(features=features), gf.Federation.from_clients(first, test_size=0.0)).save(tmp_path / "kept")
 
     result = gf.load_result(tmp_path / "kept")
     assert result.leave_one_out_accuracy > 0.9  # no test samples, and still a figure
@@ -36,7 +36,7 @@ def test_the_second_month(parts, tmp_path):
     assert head.score(*third["north"]) > 0.9
 
     both = {name: joined(first[name], second[name]) for name in first}
-    at_once = gf.run(gf.PACE(features=features), gf.Federation.from_clients(both, test=0.0))
+    at_once = gf.run(gf.PACE(features=features), gf.Federation.from_clients(both, test_size=0.0))
     X = third["south"][0]
     np.testing.assert_allclose(
         more.global_head.scores(X), at_once.global_head.scores(X), rtol=1e-6, atol=1e-6
@@ -48,12 +48,12 @@ def test_the_second_month(parts, tmp_path):
 def test_what_is_forgotten_was_never_there(parts):
     first, second, third = parts
     method = gf.PACE(features="bias+linear")
-    result = gf.run(method, gf.Federation.from_clients(first, test=0.0)).update(add=second)
+    result = gf.run(method, gf.Federation.from_clients(first, test_size=0.0)).update(add=second)
     less = (
         result.forget(*second["west"], name="west").forget(*first["south"], name="south").forget(*second["south"], name="south")
     )
     left = {"north": joined(first["north"], second["north"]), "west": first["west"]}
-    never = gf.run(method, gf.Federation.from_clients(left, test=0.0))
+    never = gf.run(method, gf.Federation.from_clients(left, test_size=0.0))
     X = third["south"][0]
     np.testing.assert_allclose(
         less.global_head.scores(X), never.global_head.scores(X), rtol=1e-6, atol=1e-6

@@ -250,3 +250,16 @@ def test_a_network_comes_back_as_it_was(tmp_path):
     (tmp_path / "x").write_bytes(torch_packet().to_bytes())
     rows = X.astype(np.float32)
     np.testing.assert_array_equal(gf.load_head(tmp_path / "x").scores(rows), TorchHead.unpack(torch_packet()).scores(rows))
+
+
+def test_decisions_have_the_shape_that_scikit_learn_wants():
+    """n numbers of two classes, above zero for the second; n x classes of more; a regressor has none."""
+    rng = np.random.default_rng(1)
+    for classes in (2, 3):
+        X, y = rng.standard_normal((60, 4)), np.arange(60) % classes
+        made = gf.run(gf.AFL(), gf.Federation.split(X, y, clients=2, partition="iid")).global_head
+        found = made.decision_function(X)
+        assert found.shape == ((60,) if classes == 2 else (60, 3))
+        np.testing.assert_array_equal((found > 0).astype(int) if classes == 2 else found.argmax(1), made.predict_codes(X))
+    with pytest.raises(gf.GramfoldError, match="values, not classes"):
+        head(None).decision_function(np.zeros((1, 3)))

@@ -64,7 +64,7 @@ def test_heads_of_every_client_the_shared_one_files_and_the_estimator_give_them(
     Y = np.column_stack([y, -2 * y])
     site = np.arange(400) % 4
     clients = {str(k): (X[site == k], Y[site == k]) for k in range(4)} | {"tiny": (X[:3], Y[:3])}
-    result = gf.run("pace", gf.Federation.from_clients(clients, regression=True, test=0.0))
+    result = gf.run("pace", gf.Federation.from_clients(clients, regression=True, test_size=0.0))
     for head in (*result.heads.values(), result.global_head):
         intervals = head.predict_interval(X[:5], 0.5)
         assert intervals.shape == (5, 2, 2)
@@ -92,7 +92,7 @@ def test_every_client_has_an_offset_of_its_own_shrunk_where_it_has_few_samples()
     site = np.repeat([0, 1, 2], [322, 322, 6])
     y = X.sum(1) + offsets[site] + 0.3 * rng.standard_normal(650)
     clients = {str(k): (X[site == k], y[site == k]) for k in range(3)}
-    result = gf.run(gf.PACE(features="raw+bias+linear"), gf.Federation.from_clients(clients, regression=True, test=0.0))
+    result = gf.run(gf.PACE(features="raw+bias+linear"), gf.Federation.from_clients(clients, regression=True, test_size=0.0))
     off = [abs((y[site == k] - result.heads[str(k)].predict(X[site == k])).mean()) for k in range(3)]
     assert max(off[:2]) < 0.05
     assert off[2] < 1.5  # six samples: at least half the way from the shared model's 3

@@ -29,7 +29,7 @@ ON_IMAGES = {
 def pictures() -> gf.Federation:
     rng = np.random.default_rng(2)
     images, y = rng.integers(0, 255, (60, 8, 8, 1)).astype(np.uint8), rng.integers(0, 3, 60)
-    return gf.Federation.split(images, y, clients=3, partition="iid", seed=1)
+    return gf.Federation.split(images, y, clients=3, partition="iid", random_state=1)
 
 
 def check(head: gf.Head, X: np.ndarray) -> None:

@@ -102,7 +102,7 @@ def test_a_map_takes_integers_and_float32_of_both_kinds(rng):
 def given_as(kind, federation: gf.Federation) -> gf.Federation:
     """The same clients, as arrays of a kind."""
     data = {c.name: tuple(kind(part) for part in (*c.train(), *c.test())) for c in federation}
-    return gf.Federation.from_clients(data, labels=federation.task.labels, seed=federation.task.seed)
+    return gf.Federation.from_clients(data, labels=federation.task.labels, random_state=federation.task.seed)
 
 
 RUNS = [*(method() for method in ANALYTIC), gf.FedHiP(at="server"), gf.APFL(features="relu:16", refinement="fourier:64")]
@@ -139,7 +139,7 @@ def test_clients_that_go_their_own_way_agree(rng):
         codes = rng.integers(0, 4, 100)
         turned = np.linalg.qr(rng.standard_normal((8, 8)))[0]
         parts[str(k)] = ((centres[codes] + rng.standard_normal((100, 8))) @ turned, codes)
-    federation = gf.Federation.from_clients(parts, test=0.0, labels=range(4))
+    federation = gf.Federation.from_clients(parts, test_size=0.0, labels=range(4))
     method = gf.PACE(features="bias+linear+fourier:256", refinement="relu:16", parts=(Blend(),))
     on_numpy, on_torch = gf.run(method, federation), gf.run(method, federation, device=TORCH_ON_CPU)
     assert max(head.chosen["alpha"] for head in on_numpy.heads.values()) > 0

@@ -28,7 +28,7 @@ def test_folded_moments_give_the_pooled_ridge_in_any_order(problem, penalty, ran
 @given(problems(width=(2, 10)), PENALTIES, st.randoms(use_true_random=False))
 def test_afl_gives_the_pooled_ridge_in_any_order(problem, penalty, random):
     order = random.sample(range(problem.clients), problem.clients)
-    result = gf.run(gf.AFL(features="raw+linear", beta=penalty), problem.federation(order))
+    result = gf.run(gf.AFL(features="raw+linear", penalty=penalty), problem.federation(order))
     X, Y = problem.X, problem.Y
     pooled = np.linalg.solve(X.T @ X + penalty * np.eye(X.shape[1]), X.T @ Y)
     for head in [result.global_head, *result.heads.values()]:

@@ -95,7 +95,7 @@ def test_the_chosen_penalty_has_less_gcv_than_its_neighbours(problem):
 
 @given(problems(samples=(2, 24), width=(2, 8), clients=(2, 4)), PENALTIES)
 def test_the_server_chooses_alpha_by_the_gcv_of_the_blend(problem, gamma):
-    result = gf.run(gf.FedHiP(features="raw+linear", gamma=gamma, at="server"), problem.federation())
+    result = gf.run(gf.FedHiP(features="raw+linear", penalty=gamma, at="server"), problem.federation())
     X, Y = problem.X, problem.Y
     system, cross = X.T @ X + gamma * np.eye(X.shape[1]), X.T @ Y
     for k in range(problem.clients):
@@ -116,5 +116,5 @@ def test_local_reports_the_accuracy_that_leaving_one_out_would_give(blobs):
     federation = gf.Federation.from_clients({"only": (X, y, X, y)})
     chosen = gf.run(gf.Local(features="raw+linear"), federation).clients["only"].chosen
     F, Y = X, np.eye(4)[y]
-    scores = Y - really_left_out(F, Y, chosen["beta"])
+    scores = Y - really_left_out(F, Y, chosen["penalty"])
     assert chosen["leave_one_out_accuracy"] == pytest.approx((scores.argmax(1) == y).mean(), abs=1e-12)

@@ -26,10 +26,10 @@ def repartitioned(problem: Problem, random) -> Problem:
 
 
 FIXED = [
-    gf.FedHiP(features="raw+bias+linear", alpha=3.0, gamma=0.5),
-    gf.FedHiP(features="raw+bias+linear", alpha=3.0, gamma=0.5, at="server"),
-    gf.APFL(features="raw+bias+linear", refinement="relu:16", beta=0.5, gamma=0.3, lam=0.4),
-    gf.APFL(features="bias+linear", refinement="bias+linear", beta=0.5, gamma=0.3, lam=0.4),
+    gf.FedHiP(features="raw+bias+linear", alpha=3.0, penalty=0.5),
+    gf.FedHiP(features="raw+bias+linear", alpha=3.0, penalty=0.5, at="server"),
+    gf.APFL(features="raw+bias+linear", refinement="relu:16", penalty=0.5, refinement_penalty=0.3, lam=0.4),
+    gf.APFL(features="bias+linear", refinement="bias+linear", penalty=0.5, refinement_penalty=0.3, lam=0.4),
 ]
 CHOSEN = [gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(refinement="relu:16"), gf.APFL(refinement="bias+linear")]
 
@@ -45,24 +45,24 @@ def test_a_head_does_not_depend_on_how_the_other_clients_are_split(method, probl
 @given(problems(samples=(2, 40), width=(2, 10)), PENALTIES, st.sampled_from(["client", "server"]))
 def test_fedhip_of_weight_zero_is_afl(problem, penalty, at):
     federation = problem.federation()
-    shared = scores(gf.AFL(beta=penalty), federation, problem.X)
-    assert relative(scores(gf.FedHiP(alpha=0.0, gamma=penalty, at=at), federation, problem.X), shared) < SOLVED
-    assert relative(gf.run(gf.FedHiP(gamma=penalty, at=at), federation).global_head.scores(problem.X), shared) < SOLVED
+    shared = scores(gf.AFL(penalty=penalty), federation, problem.X)
+    assert relative(scores(gf.FedHiP(alpha=0.0, penalty=penalty, at=at), federation, problem.X), shared) < SOLVED
+    assert relative(gf.run(gf.FedHiP(penalty=penalty, at=at), federation).global_head.scores(problem.X), shared) < SOLVED
 
 
 @given(problems(samples=(80, 120), width=(1, 6), clients=(2, 3)), st.sampled_from(["client", "server"]))
 def test_fedhip_of_overwhelming_weight_is_local(problem, at):
     federation, raw = problem.federation(), "raw+bias+linear"
-    alone = scores(gf.Local(features=raw, beta=1e-9), federation, problem.X)
+    alone = scores(gf.Local(features=raw, penalty=1e-9), federation, problem.X)
     # off by |S| / (alpha min eig G_k): the sums are of a hundred samples, of which the client has tens: about 100 / alpha
-    assert relative(scores(gf.FedHiP(features=raw, alpha=1e8, gamma=1e-6, at=at), federation, problem.X), alone) < 1e-5
+    assert relative(scores(gf.FedHiP(features=raw, alpha=1e8, penalty=1e-6, at=at), federation, problem.X), alone) < 1e-5
 
 
 @given(problems(samples=(2, 30), width=(2, 12), clients=(2, 5)), PENALTIES, st.floats(0.0, 100.0))
 def test_server_and_client_solve_the_same_personal_head(problem, gamma, alpha):
     federation = problem.federation()
     client, server = (
-        gf.run(gf.FedHiP(features="raw+linear", alpha=alpha, gamma=gamma, at=at), federation) for at in ("client", "server")
+        gf.run(gf.FedHiP(features="raw+linear", alpha=alpha, penalty=gamma, at=at), federation) for at in ("client", "server")
     )
     X, Y = problem.X, problem.Y
     for k, name in enumerate(client.heads):
@@ -77,9 +77,9 @@ def test_server_and_client_solve_the_same_personal_head(problem, gamma, alpha):
 @given(problems(samples=(2, 30), width=(2, 8)), PENALTIES, PENALTIES)
 def test_apfl_without_refinement_is_afl(problem, beta, gamma):
     federation = problem.federation()
-    shared = scores(gf.AFL(beta=beta), federation, problem.X)
+    shared = scores(gf.AFL(penalty=beta), federation, problem.X)
     for refinement in ("relu:16", "bias+linear"):
-        apfl = gf.APFL(refinement=refinement, beta=beta, gamma=gamma, lam=0.0)
+        apfl = gf.APFL(refinement=refinement, penalty=beta, refinement_penalty=gamma, lam=0.0)
         assert relative(scores(apfl, federation, problem.X), shared) < SOLVED
 
 
@@ -110,8 +110,8 @@ def test_apfl_draws_two_different_random_streams(federation):
 @given(problems(samples=(2, 30), width=(2, 6), classes=(3, 5)))
 def test_local_classes_is_afl_among_the_classes_a_client_has(problem):
     federation = problem.federation()
-    shared = gf.run(gf.AFL(beta=1.0), federation).global_head.scores(problem.X)
-    heads = gf.run(gf.LocalClasses(beta=1.0), federation).heads
+    shared = gf.run(gf.AFL(penalty=1.0), federation).global_head.scores(problem.X)
+    heads = gf.run(gf.LocalClasses(penalty=1.0), federation).heads
     for k, (_, y) in enumerate(problem.parts()):
         present = np.unique(y)
         np.testing.assert_array_equal(heads[str(k)].predict_codes(problem.X), present[shared[:, present].argmax(1)])
@@ -119,7 +119,7 @@ def test_local_classes_is_afl_among_the_classes_a_client_has(problem):
 
 @given(problems(samples=(1, 30), width=(1, 8)), PENALTIES)
 def test_local_is_each_clients_own_ridge(problem, beta):
-    result = gf.run(gf.Local(features="raw+linear", beta=beta), problem.federation())
+    result = gf.run(gf.Local(features="raw+linear", penalty=beta), problem.federation())
     for k, (F, y) in enumerate(problem.parts()):
         Y = np.eye(problem.classes)[y]
         expected = F @ np.linalg.solve(F.T @ F + beta * np.eye(F.shape[1]), F.T @ Y)

@@ -130,9 +130,10 @@ def degenerate() -> dict[str, gf.Federation]:
 
 METHODS = [
     gf.Local(), gf.AFL(), gf.LocalClasses(), gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(refinement="relu:8"),
-    gf.APFL(refinement="bias+linear"), gf.Local(beta=0.0), gf.AFL(beta=0.0), gf.FedHiP(gamma=0.0),
-    gf.FedHiP(alpha=1.0, gamma=0.0),
-    gf.FedHiP(alpha=1.0, gamma=0.0, at="server"), gf.FedHiP(gamma=0.0, at="server"), gf.APFL(beta=0.0, gamma=0.0, lam=0.5),
+    gf.APFL(refinement="bias+linear"), gf.Local(penalty=0.0), gf.AFL(penalty=0.0), gf.FedHiP(penalty=0.0),
+    gf.FedHiP(alpha=1.0, penalty=0.0),
+    gf.FedHiP(alpha=1.0, penalty=0.0, at="server"), gf.FedHiP(penalty=0.0, at="server"),
+    gf.APFL(penalty=0.0, refinement_penalty=0.0, lam=0.5),
 ]  # fmt: skip
 
 
@@ -151,7 +152,7 @@ def test_every_method_gives_finite_heads_on_degenerate_data(method, kind):
 @pytest.mark.parametrize("kind", degenerate())
 def test_a_refinement_without_penalty_can_still_have_its_weight_chosen(kind):
     with quietly():
-        heads = gf.run(gf.APFL(refinement="relu:8", gamma=0.0), degenerate()[kind]).heads
+        heads = gf.run(gf.APFL(refinement="relu:8", refinement_penalty=0.0), degenerate()[kind]).heads
     assert all(np.isfinite(stream.weights).all() for head in heads.values() for stream in head.streams)
 
 

@@ -20,14 +20,14 @@ from strategies import PENALTIES, Problem, problems, relative
 TOLERANCE = 1e-9
 """Rows times the root of an integer, or the row several times: sums of some hundred terms, systems of a condition below 1e6."""
 
-APFL = gf.APFL(beta=0.5, gamma=0.7, lam=0.4, refinement="relu:16")
+APFL = gf.APFL(penalty=0.5, refinement_penalty=0.7, lam=0.4, refinement="relu:16")
 FIXED = [
-    gf.AFL(beta=0.5),
+    gf.AFL(penalty=0.5),
     gf.AFL(),  # GCV reads the sum of the weights as n
-    gf.LocalClasses(beta=0.5),
-    gf.Local(beta=0.5),
-    gf.FedHiP(alpha=3.0, gamma=0.5),
-    gf.FedHiP(alpha=3.0, gamma=0.5, at="server"),
+    gf.LocalClasses(penalty=0.5),
+    gf.Local(penalty=0.5),
+    gf.FedHiP(alpha=3.0, penalty=0.5),
+    gf.FedHiP(alpha=3.0, penalty=0.5, at="server"),
     APFL,
 ]
 SELECTING = [gf.Local(), gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(refinement="relu:16"), gf.PACE(refinement="relu:16"),
@@ -38,8 +38,9 @@ def solved(method: Method, parts: list[Samples], classes: int | None, contribute
     """Every client's head, without an engine; `contributed` as the clients believe it."""
     outputs = classes if classes is not None else parts[0].targets.shape[1]
     labels = None if classes is None else tuple(range(classes))
-    task = replace(gf.Federation.from_clients({"a": (np.zeros((2, parts[0].inputs.shape[1])), np.array([0, 1]))}, test=0.0).task,
-                   labels=labels, outputs=outputs, samples=100)  # fmt: skip
+    alone = (np.zeros((2, parts[0].inputs.shape[1])), np.array([0, 1]))
+    task = gf.Federation.from_clients({"a": alone}, test_size=0.0).task
+    task = replace(task, labels=labels, outputs=outputs, samples=100)
     method = method.settled(task)
     broadcast = method.begin(task)
     clients = [ClientData(str(k), part) for k, part in enumerate(parts)]
@@ -92,7 +93,7 @@ def test_a_whole_weight_is_so_many_samples(method, regression, problem):
 @given(problem=problems(samples=(8, 30), clients=(1, 3)))
 def test_for_pace_too_where_no_sample_is_left_out(problem):
     """As of clients that join later: of others the left-out scores enter the head, and there a repeated sample has a twin."""
-    method = gf.PACE(beta=0.5, weights=(1.0, 0.5), parts=(), features="bias+linear", refinement="relu:16")
+    method = gf.PACE(penalty=0.5, weights=(1.0, 0.5), parts=(), features="bias+linear", refinement="relu:16")
     parts = weighted(problem, whole_weights(problem, 1))
     one, other = (solved(method, given, problem.classes, contributed=False) for given in (parts, repeated(parts)))
     # the discriminant divides by a covariance whose least eigenvalue may be 1e-6 of its trace: rounding grows by as much
@@ -120,10 +121,10 @@ def test_one_weight_for_all_only_scales_penalties(regression, problem, beta, c):
     uniform, plain = (weighted(problem, np.full(len(problem.X), weight), regression) for weight in (c, 1.0))
     plain = [Samples(*part) for part in plain]
     for heavy, light in (
-        (gf.AFL(beta=c * beta), gf.AFL(beta=beta)),
-        (gf.Local(beta=c * beta), gf.Local(beta=beta)),
-        (gf.FedHiP(alpha=2.0, gamma=c * beta), gf.FedHiP(alpha=2.0, gamma=beta)),
-        (replace(APFL, beta=c * beta, gamma=c), replace(APFL, beta=beta, gamma=1.0)),
+        (gf.AFL(penalty=c * beta), gf.AFL(penalty=beta)),
+        (gf.Local(penalty=c * beta), gf.Local(penalty=beta)),
+        (gf.FedHiP(alpha=2.0, penalty=c * beta), gf.FedHiP(alpha=2.0, penalty=beta)),
+        (replace(APFL, penalty=c * beta, refinement_penalty=c), replace(APFL, penalty=beta, refinement_penalty=1.0)),
     ):
         assert_same(solved(heavy, uniform, classes), solved(light, plain, classes), problem.X)
 
@@ -132,12 +133,12 @@ def test_one_weight_for_all_only_scales_penalties(regression, problem, beta, c):
 @given(problem=problems(samples=(8, 30), clients=(1, 3)))
 def test_the_shared_temperature_too(problem):
     parts = weighted(problem, whole_weights(problem, 1))
-    one, other = (solved(gf.AFL(beta=0.5), given, problem.classes)[0] for given in (parts, repeated(parts)))
+    one, other = (solved(gf.AFL(penalty=0.5), given, problem.classes)[0] for given in (parts, repeated(parts)))
     assert one.temperature == pytest.approx(other.temperature, rel=1e-6)  # its Newton steps end at 1e-9
 
 
-@pytest.mark.parametrize("method", [gf.Local(beta=0.5), gf.LocalClasses(beta=0.5), APFL, gf.FedHiP(alpha=3.0, gamma=0.5),
-                                    gf.FedHiP(alpha=3.0, gamma=0.5, at="server"), gf.Local(), gf.APFL(refinement="relu:16"),
+@pytest.mark.parametrize("method", [gf.Local(penalty=0.5), gf.LocalClasses(penalty=0.5), APFL, gf.FedHiP(alpha=3.0, penalty=0.5),
+                                    gf.FedHiP(alpha=3.0, penalty=0.5, at="server"), gf.Local(), gf.APFL(refinement="relu:16"),
                                     gf.FedHiP()], ids=str)  # fmt: skip
 @settings(max_examples=8, deadline=None)
 @given(problem=problems(samples=(8, 30), clients=(1, 3)))
@@ -170,7 +171,7 @@ def test_leave_one_out_leaves_a_sample_out_with_all_its_weight(dual, problem, pe
 @settings(max_examples=15, deadline=None)
 @given(problem=problems(samples=(6, 20), clients=(1, 2)))
 def test_paces_left_out_scores_are_those_of_a_model_without_the_sample(problem):
-    method = gf.PACE(beta=0.5, features="bias+linear", refinement="relu:16")
+    method = gf.PACE(penalty=0.5, features="bias+linear", refinement="relu:16")
     weights = whole_weights(problem, 1) / 2
     client = ClientData("me", Samples(problem.X, problem.codes, weights))
     task = problem.federation().task

@@ -30,7 +30,7 @@ def clients_of(sizes: list[int], kind: str, weighted: bool, seed: int) -> tuple[
     parts = {name: tuple(part) for name, part in made.items()} | {"others": (X, targets)}
     given = {name: part for name, part in parts.items() if name != str(len(sizes) - 1)}
     method = PACE(features="bias+linear+fourier:16", refinement="relu:12")
-    result = gf.run(method, gf.Federation.from_clients(given, test=0.0, regression=kind == "values"))
+    result = gf.run(method, gf.Federation.from_clients(given, test_size=0.0, regression=kind == "values"))
     last = str(len(sizes) - 1)
     return {name: ClientData(name, part, contributed=name != last) for name, part in made.items()}, result
 
@@ -102,7 +102,7 @@ def test_a_run_makes_the_same_heads_however_its_clients_are_bucketed(monkeypatch
     rng = np.random.default_rng(1)
     y = rng.integers(0, 3, 900)
     X = rng.standard_normal((900, 5)) + np.eye(3, 5)[y]
-    federation = gf.Federation.split(X, y, clients=60, partition="dirichlet:0.5", test=0.2, seed=0)
+    federation = gf.Federation.split(X, y, clients=60, partition="dirichlet:0.5", test_size=0.2, random_state=0)
     runs = []
     for room in (1, 2**30):
         monkeypatch.setattr("gramfold.engines.inprocess.ON_CPU", room)

@@ -30,7 +30,7 @@ def moons(rng):
 def at_one(parts, name: str = "0", regression: bool = False, method: PACE | None = None) -> tuple[OwnSamples, gf.Head, PACE]:
     """What a client of a run knows, with the head that it made of it."""
     method = PACE(features="bias+linear", refinement="relu:32") if method is None else method
-    result = gf.run(method, gf.Federation.from_clients(parts, test=0.0, regression=regression))
+    result = gf.run(method, gf.Federation.from_clients(parts, test_size=0.0, regression=regression))
     client = ClientData(name, result.run.given(name, *parts[name]), contributed=True)
     final: Any = result.run.broadcast
     rows = final.space.map(client.train.inputs)
@@ -52,7 +52,7 @@ def test_the_box_is_what_the_code_computes(moons):
     phi = head.streams[0].map
     everybody = np.concatenate([phi(X) for X, _ in moons.values()])
     labels = np.eye(3)[np.concatenate([y for _, y in moons.values()])]
-    final: Any = gf.run(method, gf.Federation.from_clients(moons, test=0.0)).run.broadcast
+    final: Any = gf.run(method, gf.Federation.from_clients(moons, test_size=0.0)).run.broadcast
     pooled = final.pooled
     inverse = np.linalg.inv(pooled.leverage.lower @ pooled.leverage.lower.T)
     rows = samples.rows[0]
@@ -122,7 +122,7 @@ def test_clients_that_differ_in_everything_are_as_well_off_as_alone(rng):
     slopes = 5.0 * rng.standard_normal((4, 6))
     y = (X * slopes[site]).sum(1) + 10 * site + 0.1 * rng.standard_normal(800)
     parts = {str(k): (X[site == k], y[site == k]) for k in range(4)}
-    federation = gf.Federation.from_clients(parts, regression=True, test=0.3, seed=0)
+    federation = gf.Federation.from_clients(parts, regression=True, test_size=0.3, random_state=0)
     for regime in ("sum", "sketch"):
         result = gf.run(PACE(features="raw+bias+linear", regime=regime), federation)
         assert result.mean_rmse < 0.12
@@ -131,7 +131,7 @@ def test_clients_that_differ_in_everything_are_as_well_off_as_alone(rng):
 
 
 def test_a_part_that_is_taken_away_has_no_candidates(moons):
-    federation = gf.Federation.from_clients(moons, test=0.0)
+    federation = gf.Federation.from_clients(moons, test_size=0.0)
     whole = PACE(features="bias+linear", refinement="relu:32")
     assert set(gf.run(whole, federation).heads["0"].chosen) >= {"stay", "residual", "own"}
     for part in PARTS:
@@ -155,7 +155,7 @@ def test_few_samples_decide_little_and_many_decide():
 
 def test_a_late_client_is_in_no_sum(moons):
     X, y = moons["0"]
-    result = gf.run(PACE(features="bias+linear"), gf.Federation.from_clients({k: moons[k] for k in "12"}, test=0.0))
+    result = gf.run(PACE(features="bias+linear"), gf.Federation.from_clients({k: moons[k] for k in "12"}, test_size=0.0))
     final: Any = result.run.broadcast
     rows = final.space.map(X)
     samples = OwnSamples.of(
@@ -171,7 +171,7 @@ def test_noise_is_foreseen_as_noise(classes, method):
     rng = np.random.default_rng(classes)
     X, y = rng.standard_normal((900, 5)), rng.integers(0, classes, 900)
     parts = {str(k): (X[k::3], y[k::3]) for k in range(3)}
-    result = gf.run(method, gf.Federation.from_clients(parts, test=0.5, seed=0))
+    result = gf.run(method, gf.Federation.from_clients(parts, test_size=0.5, random_state=0))
     assert abs(result.leave_one_out_accuracy - 1 / classes) < 0.15
     assert result.mean_log_loss < np.log(classes) + 0.06
 
@@ -201,7 +201,7 @@ def test_a_part_of_somebody_elses_is_a_value_in_the_tuple(regression, rng, tmp_p
     bends = np.sin(4 * X[:, 0] + 2 * site)
     y = bends + 0.1 * rng.standard_normal(900) if regression else (bends > 0).astype(int)
     parts = {str(k): (X[site == k], y[site == k]) for k in range(3)}
-    federation = gf.Federation.from_clients(parts, regression=regression, test=0.3, seed=0)
+    federation = gf.Federation.from_clients(parts, regression=regression, test_size=0.3, random_state=0)
     plain = PACE(features="raw+bias+linear", parts=())
     without, found = gf.run(plain, federation), gf.run(replace(plain, parts=(Waves(0.5),)), federation)
     assert min(client.chosen["waves"] for client in found.clients.values()) > 0.5

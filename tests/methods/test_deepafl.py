@@ -11,7 +11,7 @@ from gramfold.wire import Packet
 from messages import delivered
 from strategies import relative
 
-SMALL = {"features": "gelu:20", "depth": 2, "beta": 0.5}
+SMALL = {"features": "gelu:20", "depth": 2, "penalty": 0.5}
 
 
 def blobs(n: int = 240, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -24,7 +24,9 @@ def blobs(n: int = 240, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def cut(parts: int) -> gf.Federation:
     X, y = blobs()
     owner = np.random.default_rng(parts).integers(0, parts, len(y))
-    return gf.Federation.from_clients({str(k): (X[owner == k], y[owner == k]) for k in range(parts)}, test=0.0, labels=range(4))
+    return gf.Federation.from_clients(
+        {str(k): (X[owner == k], y[owner == k]) for k in range(parts)}, test_size=0.0, labels=range(4)
+    )
 
 
 def centralised(X: np.ndarray, y: np.ndarray, federation: gf.Federation) -> tuple[list[np.ndarray], np.ndarray]:
@@ -63,8 +65,8 @@ def test_cutting_the_data_differently_changes_nothing():
 
 def test_depth_zero_is_afl_on_its_features():
     federation, X = cut(4), blobs(30, seed=9)[0]
-    deep = gf.run(DeepAFL(features="gelu:20", depth=0, beta=0.5, personal=False), federation)
-    flat = gf.run(gf.AFL(features="gelu:20", beta=0.5), federation)
+    deep = gf.run(DeepAFL(features="gelu:20", depth=0, penalty=0.5, personal=False), federation)
+    flat = gf.run(gf.AFL(features="gelu:20", penalty=0.5), federation)
     np.testing.assert_allclose(deep.global_head.scores(X), flat.global_head.scores(X), rtol=1e-10)
     assert deep.rounds == 1
 
@@ -73,7 +75,7 @@ def test_every_layer_lowers_the_training_error():
     X, y = blobs()
 
     def error(depth: int) -> float:
-        result = gf.run(DeepAFL(features="gelu:20", depth=depth, beta=0.5, personal=False), cut(3))
+        result = gf.run(DeepAFL(features="gelu:20", depth=depth, penalty=0.5, personal=False), cut(3))
         return float(((result.global_head.scores(X) - np.eye(4)[y]) ** 2).sum())
 
     errors = [error(depth) for depth in range(4)]
@@ -82,7 +84,7 @@ def test_every_layer_lowers_the_training_error():
 
 @pytest.mark.parametrize("regime", ["sum", "sketch"])
 def test_clients_personalise_the_last_representation(regime, tmp_path):
-    federation = gf.Federation.split(*blobs(600), clients=5, partition="dirichlet:0.3", seed=0)
+    federation = gf.Federation.split(*blobs(600), clients=5, partition="dirichlet:0.3", random_state=0)
     shared = gf.run(DeepAFL(**SMALL, personal=False), federation)
     personal = gf.run(DeepAFL(**SMALL, regime=regime), federation)
     assert personal.mean_accuracy > shared.mean_accuracy
@@ -97,7 +99,7 @@ def test_a_singular_system_is_solved():
     """More features than samples, duplicated samples, a class with one sample: the published code's update breaks down there."""
     X, y = blobs(6)
     X, y = np.concatenate([X, X]), np.concatenate([y, y])
-    federation = gf.Federation.from_clients({"a": (X[:6], y[:6]), "b": (X[6:], y[6:])}, test=0.0, labels=range(4))
+    federation = gf.Federation.from_clients({"a": (X[:6], y[:6]), "b": (X[6:], y[6:])}, test_size=0.0, labels=range(4))
     result = gf.run(DeepAFL(features="gelu:40", depth=3), federation)
     assert all(np.isfinite(head.scores(X)).all() for head in result.heads.values())
 

@@ -34,7 +34,7 @@ def texts(n: int = 240, words: int = 6000, seed: int = 0) -> tuple[csr_array, np
 def cut(X, y, others: int) -> gf.Federation:
     owner = np.arange(len(y) - 60) % others
     parts = {f"other {k}": (X[60:][owner == k], y[60:][owner == k]) for k in range(others)}
-    return gf.Federation.from_clients({"same": (X[:60], y[:60]), **parts}, test=0.0, labels=range(3))
+    return gf.Federation.from_clients({"same": (X[:60], y[:60]), **parts}, test_size=0.0, labels=range(3))
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)

@@ -37,7 +37,9 @@ def pictures(n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def federation(*parts: tuple[np.ndarray, np.ndarray]) -> gf.Federation:
-    return gf.Federation.from_clients({str(k): part for k, part in enumerate(parts)}, test=0.0, labels=range(3), seed=4)
+    return gf.Federation.from_clients(
+        {str(k): part for k, part in enumerate(parts)}, test_size=0.0, labels=range(3), random_state=4
+    )
 
 
 def cut(count: int, n: int = 120) -> gf.Federation:
@@ -48,9 +50,9 @@ def cut(count: int, n: int = 120) -> gf.Federation:
 
 def methods(network: str) -> list[gf.methods.Method]:
     return [
-        gf.FedACnnL(network=network, beta=PENALTY),
-        gf.PFedACnnL(network=network, beta=PENALTY, groups=1),
-        gf.PFedACnnL(network=network, beta=PENALTY),
+        gf.FedACnnL(network=network, penalty=PENALTY),
+        gf.PFedACnnL(network=network, penalty=PENALTY, groups=1),
+        gf.PFedACnnL(network=network, penalty=PENALTY),
         gf.PFedACnnL(network=network, groups=2, lam=1.0),
         gf.PaceCNN(network=network),
         gf.PaceCNN(network=network, regime="sketch"),
@@ -64,7 +66,7 @@ ALL = [method for network in (PAPER, LIFTED) for method in methods(network)]
 def test_folded_equals_centralised_layer_by_layer(network):
     """Against plain NumPy on all images at once; drawn filters, which do not depend on labels, are taken as they come."""
     X, y = pictures()
-    head = gf.run(gf.FedACnnL(network=network, beta=PENALTY), cut(5)).global_head
+    head = gf.run(gf.FedACnnL(network=network, penalty=PENALTY), cut(5)).global_head
     found = head.streams[0].map
     Y = np.eye(3)[y]
     for number in range(layers(network)):
@@ -84,7 +86,7 @@ def test_folded_equals_centralised_layer_by_layer(network):
 @pytest.mark.parametrize("beta", [PENALTY, None])
 def test_cutting_the_data_differently_changes_nothing(network, beta):
     X = pictures(30, seed=9)[0]
-    scores = [gf.run(gf.FedACnnL(network=network, beta=beta), cut(parts)).global_head.scores(X) for parts in (1, 3, 8)]
+    scores = [gf.run(gf.FedACnnL(network=network, penalty=beta), cut(parts)).global_head.scores(X) for parts in (1, 3, 8)]
     assert max(relative(other, scores[0]) for other in scores[1:]) < 1e-8
 
 
@@ -93,7 +95,7 @@ def test_cutting_the_data_differently_changes_nothing(network, beta):
 def test_any_cut_gives_the_same_network(owners, network):
     (X, y), owner = pictures(30), np.array(owners)
     cut_up = federation(*((X[owner == k], y[owner == k]) for k in np.unique(owner)))
-    method = gf.FedACnnL(network=network, beta=PENALTY)
+    method = gf.FedACnnL(network=network, penalty=PENALTY)
     scores = [gf.run(method, one).global_head.scores(X) for one in (cut_up, federation((X, y)))]
     assert relative(scores[0], scores[1]) < 1e-8
 
@@ -190,7 +192,7 @@ def test_layers_travel_once(monkeypatch):
 
 def test_a_personal_network_is_the_closed_form_near_the_shared_one():
     """Every layer by the formula, written out, on inputs that the client's own layers made."""
-    method, data = gf.PFedACnnL(network=LIFTED, beta=PENALTY, groups=1, lam=0.3), cut(3)
+    method, data = gf.PFedACnnL(network=LIFTED, penalty=PENALTY, groups=1, lam=0.3), cut(3)
     result = gf.run(method, data)
     X, y = data.clients[0].train()
     broadcast: Any = result.run.broadcast
@@ -209,9 +211,9 @@ def test_a_personal_network_is_the_closed_form_near_the_shared_one():
 
 def test_held_firmly_a_client_has_its_groups_network():
     X = pictures(20, seed=5)[0]
-    result = gf.run(gf.PFedACnnL(network=LIFTED, beta=PENALTY, groups=1, lam=1e9), cut(3))
+    result = gf.run(gf.PFedACnnL(network=LIFTED, penalty=PENALTY, groups=1, lam=1e9), cut(3))
     assert relative(result.heads["1"].scores(X), result.global_head.scores(X)) < 1e-5  # a gram's thousands against 1e9
-    shared = gf.run(gf.FedACnnL(network=LIFTED, beta=PENALTY), cut(3)).global_head.scores(X)
+    shared = gf.run(gf.FedACnnL(network=LIFTED, penalty=PENALTY), cut(3)).global_head.scores(X)
     assert relative(result.global_head.scores(X), shared) < 1e-9
 
 
@@ -219,13 +221,13 @@ def test_a_group_has_the_network_of_its_clients_alone():
     (X, y), new = pictures(), pictures(20, seed=5)[0]
     low, high = y < 2, y == 2
     parts = [(X[low][:40], y[low][:40]), (X[high][:20], y[high][:20]), (X[low][40:], y[low][40:]), (X[high][20:], y[high][20:])]
-    result = gf.run(gf.PFedACnnL(network=LIFTED, beta=PENALTY), federation(*parts))
+    result = gf.run(gf.PFedACnnL(network=LIFTED, penalty=PENALTY), federation(*parts))
     assert result.chosen["groups"] == 2
     groups = {name: client.chosen["group"] for name, client in result.clients.items()}
     assert groups["0"] == groups["2"] != groups["1"] == groups["3"]
     broadcast: Any = result.run.broadcast
     own = broadcast.groups[groups["0"]]
-    alone = gf.run(gf.FedACnnL(network=LIFTED, beta=PENALTY), federation(parts[0], parts[2])).global_head
+    alone = gf.run(gf.FedACnnL(network=LIFTED, penalty=PENALTY), federation(parts[0], parts[2])).global_head
     mine = own.space.head(own.weights, "pfedacnnl")
     assert relative(mine.scores(new), alone.scores(new)) < 1e-8
     assert result.global_head is None
@@ -283,7 +285,7 @@ def test_estimates_beforehand_are_given_only_where_no_filter_has_seen_a_label():
 @pytest.mark.slow
 def test_digits_as_images():
     """The figure that the design asks for: 95 % with 20 clients, Dirichlet 0.1."""
-    data = gf.Federation.from_dataset(digits_as_images(), clients=20, partition="dirichlet:0.1", seed=0)
+    data = gf.Federation.from_dataset(digits_as_images(), clients=20, partition="dirichlet:0.1", random_state=0)
     shared = gf.run(gf.FedACnnL(), data, keep_heads=False)
     assert shared.global_accuracy > 0.98
     assert gf.run(gf.PaceCNN(), data, keep_heads=False).mean_accuracy > 0.98
@@ -304,7 +306,7 @@ def test_a_refinement_of_its_own_is_refused():
         gf.methods.make_method("pacecnn", refinement="relu:10")
 
 
-@pytest.mark.parametrize("wrong", [{"lam": 0.0}, {"groups": 0}, {"lam": -1.0}, {"network": "conv"}, {"beta": -1.0}])
+@pytest.mark.parametrize("wrong", [{"lam": 0.0}, {"groups": 0}, {"lam": -1.0}, {"network": "conv"}, {"penalty": -1.0}])
 def test_wrong_parameters_are_refused(wrong):
     with pytest.raises(gf.GramfoldError):
         gf.PFedACnnL(**wrong)

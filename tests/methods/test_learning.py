@@ -32,7 +32,7 @@ def cut(X, y, others: int) -> gf.Federation:
     """One client that stays as it is, the rest cut among `others`."""
     owner = np.arange(len(X) - 150) % others
     parts = {f"other {k}": (X[150:][owner == k], y[150:][owner == k]) for k in range(others)}
-    return gf.Federation.from_clients({"same": (X[:150], y[:150]), **parts}, test=0.0, labels=range(10))
+    return gf.Federation.from_clients({"same": (X[:150], y[:150]), **parts}, test_size=0.0, labels=range(10))
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
@@ -111,7 +111,7 @@ def test_units_of_columns_do_not_matter(monkeypatch):
     units = np.logspace(-2, 2, 8)
     errors = []
     for scale, shift in ((1.0, 0.0), (units, 100 * units)):
-        federation = gf.Federation.split(X * scale + shift, y, clients=4, partition="iid", regression=True, seed=0)
+        federation = gf.Federation.split(X * scale + shift, y, clients=4, partition="iid", regression=True, random_state=0)
         errors.append(gf.run(gf.PACE(features="columns+bias+linear+fourier:128@learned:1"), federation).weighted_rmse)
     assert errors[1] == pytest.approx(errors[0], rel=3e-3), "scales are counted in bins"
     assert errors[0] < 2.0, "the mean alone is off by 5"
@@ -119,7 +119,7 @@ def test_units_of_columns_do_not_matter(monkeypatch):
 
 def test_a_table_is_standardised_and_an_embedding_is_not(rng):
     X, y = make_friedman1(900, 8, random_state=0)
-    table = gf.Federation.split(X * np.logspace(-2, 2, 8), y, clients=4, partition="iid", regression=True, seed=0)
+    table = gf.Federation.split(X * np.logspace(-2, 2, 8), y, clients=4, partition="iid", regression=True, random_state=0)
     result = gf.run(gf.PACE(), table)
     assert "centre" in result.heads["0"].streams[0].map.arrays
     assert result.chosen["inputs"] == "standardised columns"
@@ -127,7 +127,7 @@ def test_a_table_is_standardised_and_an_embedding_is_not(rng):
     centres = rng.standard_normal((3, 8))
     labels = rng.integers(0, 3, 600)
     Z = lengths * (centres[labels] + 0.7 * rng.standard_normal((600, 8)))
-    result = gf.run(gf.PACE(), gf.Federation.split(Z, labels, clients=4, partition="iid", seed=0))
+    result = gf.run(gf.PACE(), gf.Federation.split(Z, labels, clients=4, partition="iid", random_state=0))
     assert result.chosen["inputs"] == "rows of one length"
 
 
@@ -136,7 +136,7 @@ def test_clients_of_two_samples_of_one_class_and_late_ones_have_heads(rows):
     one_class = np.flatnonzero(y == 3)[:20]
     federation = gf.Federation.from_clients(
         {"two": (X[:2], y[:2]), "one class": (X[one_class], y[one_class]), "most": (X[100:600], y[100:600])},
-        test=0.0, labels=range(10),
+        test_size=0.0, labels=range(10),
     )  # fmt: skip
     result = gf.run(gf.PACE(features=LEARNED), federation)
     for name in ("two", "one class", "most"):
@@ -162,7 +162,8 @@ def test_the_estimate_comes_from_samples_whose_labels_the_features_have_not_seen
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((2000, 40)), rng.integers(0, 4, 2000)
     result = gf.run(
-        gf.PACE(features="rows+bias+linear+fourier:256@learned:1"), gf.Federation.split(X, y, clients=4, partition="iid", seed=0)
+        gf.PACE(features="rows+bias+linear+fourier:256@learned:1"),
+        gf.Federation.split(X, y, clients=4, partition="iid", random_state=0),
     )
     promised = np.mean([client.chosen["leave_one_out_accuracy"] for client in result.clients.values()])
     assert abs(promised - 0.25) < 0.07
@@ -197,7 +198,7 @@ def test_rows_or_columns_are_judged_by_features_that_curve(rng):
     """Neither way of making inputs comparable has a linear part: only together do two columns tell the classes apart."""
     X = rng.standard_normal((500, 5))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    result = gf.run(gf.PACE(), gf.Federation.split(X + 5, y, clients=4, partition="iid", seed=0))
+    result = gf.run(gf.PACE(), gf.Federation.split(X + 5, y, clients=4, partition="iid", random_state=0))
     assert result.chosen["inputs"] == "standardised columns"
     assert result.mean_accuracy > 0.75
 
@@ -206,7 +207,7 @@ def test_one_wild_cell_does_not_lead_a_table_astray(rng):
     X = rng.standard_normal((1200, 4))
     y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(1200)
     X[rng.integers(0, 1200, 12), 2] = 1e3 * rng.standard_normal(12)  # a column that says nothing
-    result = gf.run(gf.PACE(), gf.Federation.split(X, y, clients=3, partition="iid", regression=True, seed=0))
+    result = gf.run(gf.PACE(), gf.Federation.split(X, y, clients=3, partition="iid", regression=True, random_state=0))
     assert result.weighted_rmse < 0.3
 
 
@@ -219,7 +220,7 @@ def test_one_client_with_other_units_costs_the_others_little(times):
     errors = []
     for factor in (1.0, times):
         clients = {f"{k}": (X[owner == k] * (factor if k == 0 else 1.0), y[owner == k]) for k in range(8)}
-        result = gf.run(gf.PACE(), gf.Federation.from_clients(clients, test=0.25, regression=True))
+        result = gf.run(gf.PACE(), gf.Federation.from_clients(clients, test_size=0.25, regression=True))
         errors.append(np.mean([client.rmse for name, client in result.clients.items() if name != "0"]))
     assert errors[1] < 1.4 * errors[0]
 
@@ -235,8 +236,8 @@ def test_ordinary_data_that_nobody_thinks_of_has_a_model(rng):
         "wild cells": np.where(rng.random(X.shape) < 0.01, 1e12, X),
     }
     for name, Z in odd.items():
-        result = gf.run(gf.PACE(), gf.Federation.split(Z, y, clients=3, partition="iid", seed=0))
+        result = gf.run(gf.PACE(), gf.Federation.split(Z, y, clients=3, partition="iid", random_state=0))
         assert result.mean_accuracy > max(y.mean(), 1 - y.mean()) - 0.05, name
     three = {str(k): (X[3 * k : 3 * k + 3], y[3 * k : 3 * k + 3]) for k in range(40)}
-    heads = gf.run(gf.PACE(), gf.Federation.from_clients(three, test=0.0, labels=[0, 1])).heads
+    heads = gf.run(gf.PACE(), gf.Federation.from_clients(three, test_size=0.0, labels=[0, 1])).heads
     assert np.mean([(head.predict(X[200:]) == y[200:]).mean() for head in heads.values()]) > 0.7

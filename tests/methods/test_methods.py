@@ -25,15 +25,15 @@ def test_a_method_is_a_frozen_set_of_hyperparameters_with_a_name_and_a_source(na
 def test_unknown_methods_and_parameters_are_named():
     with pytest.raises(gf.GramfoldError, match=r"unknown method 'sgd'; known: .*afl"):
         make_method("sgd")
-    with pytest.raises(gf.GramfoldError, match=r"method 'afl' has no parameter depth; it has: .*beta"):
+    with pytest.raises(gf.GramfoldError, match=r"method 'afl' has no parameter depth; it has: .*penalty"):
         make_method("afl", depth=3)
 
 
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
 @pytest.mark.parametrize(
     ("name", "parameter"),
-    [("local", "beta"), ("afl", "beta"), ("localclasses", "beta"), ("fedhip", "alpha"), ("fedhip", "gamma"), ("apfl", "beta"),
-     ("apfl", "gamma")],
+    [("local", "penalty"), ("afl", "penalty"), ("localclasses", "penalty"), ("fedhip", "alpha"), ("fedhip", "penalty"),
+     ("apfl", "penalty"), ("apfl", "refinement_penalty")],
 )  # fmt: skip
 def test_hyperparameters_that_cannot_be_are_refused(name, parameter, value):
     with pytest.raises(gf.GramfoldError, match=parameter):
@@ -46,7 +46,7 @@ def test_hyperparameters_that_cannot_be_are_refused(name, parameter, value):
         ("apfl", "lam", "x", "a number or none"),
         ("pace", "weights", 3, "a list of 2 numbers or none"),
         ("pace", "weights", [1.0], "a list of 2 numbers or none"),
-        ("pace", "beta", True, "a number or none"),
+        ("pace", "penalty", True, "a number or none"),
         ("fedavg", "rounds", 2.5, "a whole number"),
         ("fedavg", "lr", "banana", "a number or none"),
         ("deepafl", "personal", 1, "true or false"),
@@ -58,7 +58,7 @@ def test_values_of_the_wrong_kind_are_refused_in_words(name, parameter, value, w
 
 
 def test_whole_numbers_are_numbers_and_lists_tuples():
-    assert make_method("pace", beta=1, weights=[14, 0.02]).weights == (14, 0.02)  # type: ignore[attr-defined]
+    assert make_method("pace", penalty=1, weights=[14, 0.02]).weights == (14, 0.02)  # type: ignore[attr-defined]
 
 
 def test_fedhip_personalises_at_the_client_or_the_server():
@@ -87,11 +87,11 @@ def test_methods_learn_what_can_be_learnt(method):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 400)
     X = 3 * np.eye(3)[y] @ rng.standard_normal((3, 6)) + rng.standard_normal((400, 6))
-    federation = gf.Federation.split(X, y, clients=5, partition="dirichlet:1", seed=0)
+    federation = gf.Federation.split(X, y, clients=5, partition="dirichlet:1", random_state=0)
     assert gf.run(method(), federation).mean_accuracy > 0.85
 
 
 def test_the_leave_one_out_accuracy_predicts_the_test_accuracy(blobs):
-    federation = gf.Federation.split(*blobs, clients=3, partition="iid", seed=1)
+    federation = gf.Federation.split(*blobs, clients=3, partition="iid", random_state=1)
     result = gf.run(gf.Local(), federation)
     assert result.leave_one_out_accuracy == pytest.approx(result.mean_accuracy, abs=0.12)  # 75 samples: three standard errors

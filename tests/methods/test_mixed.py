@@ -22,7 +22,7 @@ def drawn(seed: int = 0, clients: int = 40, spreads: tuple[float, ...] = (1.5, 0
 
 
 def run(data: Table, **options: object) -> gf.Result:
-    federation = gf.Federation.from_clients(data, regression=True, test=0.0)
+    federation = gf.Federation.from_clients(data, regression=True, test_size=0.0)
     return gf.run(gf.MixedModel(**options), federation)
 
 
@@ -108,7 +108,7 @@ def test_the_order_of_clients_changes_nothing_and_neither_does_a_secure_sum():
     probe = np.array([[0.3, 104.0]])
     first = run(data)
     turned = run(dict(reversed(data.items())))
-    federation = gf.Federation.from_clients(data, regression=True, test=0.0)
+    federation = gf.Federation.from_clients(data, regression=True, test_size=0.0)
     masked = gf.run(gf.MixedModel(), federation, secure=gf.SecureSum())
     for name, head in first.heads.items():
         np.testing.assert_allclose(turned.heads[name].predict(probe), head.predict(probe), rtol=1e-7)

@@ -39,7 +39,7 @@ def centred(scores):
 @pytest.mark.parametrize(("method", "shrink"), [(gf.FedCGS, 0.0), (gf.GHOFL, 0.0), (gf.GHOFL, 0.3)])
 @given(problem=problems(samples=(60, 90), width=(3, 8), clients=(1, 5)))
 def test_folded_sums_give_the_gaussian_classifier_of_pooled_data(method, shrink, features, problem):
-    made = method(features=features, **({"shrink": shrink} if method is gf.GHOFL else {}))
+    made = method(features=features, **({"shrinkage": shrink} if method is gf.GHOFL else {}))
     result = gf.run(made, problem.federation())
     X = problem.X
     if features != RAW:
@@ -69,7 +69,9 @@ def test_a_discriminant_has_no_units_where_columns_share_none(blobs):
     heads = []
     for scale in (np.ones(X.shape[1]), 10.0 ** np.arange(X.shape[1])):
         parts = {str(k): (X[k::3] * scale, y[k::3], X[k::3] * scale, y[k::3]) for k in range(3)}
-        heads.append(gf.run(gf.GHOFL(features=RAW, shrink=0.2), gf.Federation.from_clients(parts)).global_head.scores(X * scale))
+        heads.append(
+            gf.run(gf.GHOFL(features=RAW, shrinkage=0.2), gf.Federation.from_clients(parts)).global_head.scores(X * scale)
+        )
     assert relative(centred(heads[1]), centred(heads[0])) < SOLVED
 
 
@@ -115,7 +117,7 @@ def test_a_code_says_which_corner_of_its_questions_a_sample_is_in(rows, inputs, 
 
 
 def test_safle_is_afl_on_codes_of_standardised_inputs(federation, blobs):
-    method = gf.SAFLe(features="raw+linear", dim=32, group=2, levels=2, beta=0.5)
+    method = gf.SAFLe(features="raw+linear", dim=32, group=2, levels=2, penalty=0.5)
     result = gf.run(method, federation)
     X = np.concatenate([client.train().inputs for client in federation])
     map = result.global_head.streams[0].map
@@ -123,7 +125,7 @@ def test_safle_is_afl_on_codes_of_standardised_inputs(federation, blobs):
     np.testing.assert_allclose(standard["centre"], X.mean(0), atol=1e-12)
     np.testing.assert_allclose(standard["scale"], X.std(0), rtol=1e-9)
     codes = FeatureMap.from_description(map.description["map"])
-    afl = gf.run(gf.AFL(features=codes, beta=0.5), federation)
+    afl = gf.run(gf.AFL(features=codes, penalty=0.5), federation)
     assert relative(result.global_head.scores(blobs[0]), afl.global_head.scores(blobs[0])) < SOLVED
     assert (method.rounds, result.rounds) == (2, 2)
 
@@ -171,7 +173,8 @@ def test_sums_may_be_masked_but_class_means_of_each_client_cannot(federation):
 @pytest.mark.parametrize(
     ("kind", "wrong", "words"),
     [
-        (gf.GHOFL, {"shrink": 1.5}, "from 0 to 1"), (gf.GHOFL, {"shrink": -1.0}, "shrink"), (gf.FedCOF, {"gamma": -1.0}, "gamma"),
+        (gf.GHOFL, {"shrinkage": 1.5}, "from 0 to 1"), (gf.GHOFL, {"shrinkage": -1.0}, "shrinkage"),
+        (gf.FedCOF, {"penalty": -1.0}, "penalty"),
         (gf.SAFLe, {"dim": 10, "group": 2}, "no multiple of 4"), (gf.SAFLe, {"levels": 0}, "at least one level"),
         (gf.SAFLe, {"features": "bias+linear+fourier:8@learned"}, "without @"),
     ],

@@ -21,7 +21,7 @@ def off(method, X, y, site):
     """The error of personal heads on every third sample."""
     test = np.arange(len(X)) // len(np.unique(site)) % 3 == 0
     parts = {str(s): (X[(site == s) & ~test], y[(site == s) & ~test]) for s in np.unique(site)}
-    result = gf.run(method, gf.Federation.from_clients(parts, regression=True, test=0.0))
+    result = gf.run(method, gf.Federation.from_clients(parts, regression=True, test_size=0.0))
     left = [y[(site == s) & test] - result.heads[str(s)].predict(X[(site == s) & test]) for s in np.unique(site)]
     return float(np.sqrt(np.mean(np.concatenate(left) ** 2))), result
 
@@ -43,7 +43,7 @@ def test_without_it_no_head_depends_on_how_the_others_are_cut(rng):
     heads = []
     for cut in (site, np.where(site == 2, 1, site)):
         parts = {str(s): (X[cut == s], y[cut == s]) for s in np.unique(cut)}
-        heads.append(gf.run(method, gf.Federation.from_clients(parts, regression=True, test=0.0)).heads["0"])
+        heads.append(gf.run(method, gf.Federation.from_clients(parts, regression=True, test_size=0.0)).heads["0"])
     np.testing.assert_allclose(heads[0].predict(X), heads[1].predict(X), atol=1e-8)
 
 
@@ -67,7 +67,7 @@ def shared_curve(rng):
     """Sites of `sites`, and PACE's result on them."""
     X, y, site = sites(rng, slopes=1.0)
     parts = {str(s): (X[site == s], y[site == s]) for s in np.unique(site)}
-    return X, parts, gf.run(gf.PACE(), gf.Federation.from_clients(parts, regression=True, test=0.0))
+    return X, parts, gf.run(gf.PACE(), gf.Federation.from_clients(parts, regression=True, test_size=0.0))
 
 
 @pytest.mark.filterwarnings("ignore::gramfold.errors.LearnedFeaturesWarning")

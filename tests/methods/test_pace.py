@@ -28,7 +28,7 @@ def blobs(n: int, classes: int = 5, dim: int = 8, seed: int = 0) -> tuple[np.nda
 
 
 def skewed(clients: int = 6, n: int = 360, **kwargs) -> gf.Federation:
-    return gf.Federation.split(*blobs(n, **kwargs), clients=clients, partition="dirichlet:0.5", seed=1)
+    return gf.Federation.split(*blobs(n, **kwargs), clients=clients, partition="dirichlet:0.5", random_state=1)
 
 
 def test_a_sketch_saves_downlink():
@@ -57,7 +57,7 @@ def test_cutting_the_others_data_differently_changes_nothing_for_a_client():
         cut = np.random.default_rng(parts).integers(0, parts, 240)
         clients = {"me": (X[mine], y[mine])}
         clients |= {f"other {k}": (X[others][cut == k], y[others][cut == k]) for k in range(parts)}
-        federation = gf.Federation.from_clients(clients, test=0.0, labels=range(5))
+        federation = gf.Federation.from_clients(clients, test_size=0.0, labels=range(5))
         scores.append(gf.run(PACE(features="bias+linear+fourier:128"), federation).heads["me"].scores(probe))
     assert relative(scores[1], scores[0]) < 1e-8
     assert relative(scores[2], scores[0]) < 1e-8
@@ -66,7 +66,7 @@ def test_cutting_the_others_data_differently_changes_nothing_for_a_client():
 def test_left_out_scores_are_those_of_a_federation_without_the_sample():
     """The base scores that everything is chosen on: really leave one sample out of the whole federation, and compare."""
     X, y = blobs(90)
-    method = PACE(features="bias+linear", beta=3.0)
+    method = PACE(features="bias+linear", penalty=3.0)
     task = Task(8, tuple(range(5)), 5, seed=0, samples=90)
     begin = method.begin(task)
 
@@ -131,7 +131,7 @@ def test_where_features_shift_a_client_goes_its_own_way_and_where_they_do_not_it
 
 def test_small_clients_with_everybodys_classes_do_not_believe_their_counts():
     X, y = blobs(2400, classes=5)
-    federation = gf.Federation.split(X, y, clients=60, partition="quantity:0.5", seed=0, small="drop", min_size=4)
+    federation = gf.Federation.split(X, y, clients=60, partition="quantity:0.5", random_state=0, drop_small=True, min_size=4)
     result = gf.run(PACE(features="bias+linear"), federation)
     assert result.mean_accuracy > gf.run(gf.AFL(), federation).mean_accuracy - 0.003
 
@@ -189,7 +189,7 @@ def test_the_softmax_weights_are_the_optimum():
 
 def test_it_estimates_its_accuracy_and_its_probabilities_are_calibrated():
     X, y = blobs(6000, classes=6)
-    federation = gf.Federation.split(X, y, clients=10, partition="dirichlet:0.3", test=0.5, seed=0)
+    federation = gf.Federation.split(X, y, clients=10, partition="dirichlet:0.3", test_size=0.5, random_state=0)
     result = gf.run(PACE(), federation)
     assert abs(result.leave_one_out_accuracy - result.mean_accuracy) < 0.02  # 3000 test samples: two standard errors
     assert result.calibration_error < 0.03
@@ -197,7 +197,7 @@ def test_it_estimates_its_accuracy_and_its_probabilities_are_calibrated():
 
 
 def test_on_the_digits_it_is_ahead_of_every_other_method():
-    federation = gf.Federation.from_dataset(digits(), clients=20, partition="dirichlet:0.1", seed=0)
+    federation = gf.Federation.from_dataset(digits(), clients=20, partition="dirichlet:0.1", random_state=0)
     best = max(
         gf.run(method, federation).mean_accuracy for method in (gf.Local(), gf.AFL(), gf.LocalClasses(), gf.FedHiP(), gf.APFL())
     )
@@ -223,7 +223,7 @@ def odd_clients() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     [PACE(), PACE(learn=False), PACE(features="bias+linear"), gf.Local(), gf.AFL(), gf.LocalClasses(), gf.FedHiP(), gf.APFL()],
 )
 def test_odd_clients_are_clients_like_any_other(method):
-    federation = gf.Federation.from_clients(odd_clients(), test=0.0)
+    federation = gf.Federation.from_clients(odd_clients(), test_size=0.0)
     result = gf.run(method, federation)
     X = blobs(20, classes=6, seed=5)[0]
     for head in result.heads.values():
@@ -250,7 +250,7 @@ def test_a_client_that_joins_after_the_round_gets_a_head_from_its_samples_and_th
     late = np.flatnonzero((y[800:] == 0) | (y[800:] == 3)) + 800
     train, test = late[::2], late[1::2]
     for regime in ("sum", "sketch"):
-        result = gf.run(PACE(regime=regime), gf.Federation.from_clients(early, test=0.0))
+        result = gf.run(PACE(regime=regime), gf.Federation.from_clients(early, test_size=0.0))
         head = result.join(X[train], y[train])
         accuracy = (head.predict(X[test]) == y[test]).mean()
         assert accuracy > (result.global_head.predict(X[test]) == y[test]).mean()
@@ -260,7 +260,7 @@ def test_a_client_that_joins_after_the_round_gets_a_head_from_its_samples_and_th
 def test_a_late_client_is_not_left_out_of_a_sum_it_never_was_in():
     """Fixed values: joining late with no refinement differs from having been there only by the missing moments."""
     X, y = blobs(400)
-    result = gf.run(gf.FedHiP(alpha=None, gamma=1.0), gf.Federation.from_clients({"a": (X[:200], y[:200])}, test=0.0))
+    result = gf.run(gf.FedHiP(alpha=None, penalty=1.0), gf.Federation.from_clients({"a": (X[:200], y[:200])}, test_size=0.0))
     head = result.join(X[200:], y[200:])
     # really leave each of the newcomer's samples out: the shared system stays as it is
     alpha, phi = head.chosen["alpha"], head.streams[0].map
@@ -276,9 +276,9 @@ def test_a_late_client_is_not_left_out_of_a_sum_it_never_was_in():
 
 
 def test_fixed_values_are_used_as_given():
-    result = gf.run(PACE(features="bias+linear", beta=2.0, weights=FIXED, parts=()), skewed())
+    result = gf.run(PACE(features="bias+linear", penalty=2.0, weights=FIXED, parts=()), skewed())
     for head in result.heads.values():
-        assert (head.chosen["beta"], head.chosen["cosine"], head.chosen["gaussian"]) == (2.0, *FIXED)
+        assert (head.chosen["penalty"], head.chosen["cosine"], head.chosen["gaussian"]) == (2.0, *FIXED)
 
 
 def test_heads_survive_saving(tmp_path):
@@ -309,7 +309,7 @@ def test_the_features_grow_with_the_data_and_stay_within_memory_and_budget():
 @pytest.mark.parametrize("budget", ["5MB", 12_000_000, "40 MB"])
 def test_a_client_sends_and_receives_no_more_than_the_budget(budget):
     X, y = blobs(2400, dim=300)
-    federation = gf.Federation.split(X, y, clients=2, partition="iid", seed=0)
+    federation = gf.Federation.split(X, y, clients=2, partition="iid", random_state=0)
     result = gf.run(PACE(budget=budget), federation)
     most = max(client.uplink_bytes + client.downlink_bytes for client in result.clients.values())
     limit = {"5MB": 5e6, "40 MB": 40e6}.get(budget, budget)
@@ -349,7 +349,7 @@ def test_people_who_each_hold_the_page_their_own_way():
     data = digits()
     images, owners = np.asarray(data.inputs).reshape(-1, 8, 8), np.random.default_rng(0).integers(0, 4, len(data.codes))
     parts = {str(k): (np.rot90(images[owners == k], k, (1, 2)).reshape(-1, 64), data.codes[owners == k]) for k in range(4)}
-    apart = gf.Federation.from_clients(parts, test=0.25, seed=0)
+    apart = gf.Federation.from_clients(parts, test_size=0.25, random_state=0)
     mine = gf.run(PACE(features="bias+linear"), apart)
     for rival in (gf.Local(), gf.FedHiP(), gf.APFL()):
         assert mine.mean_accuracy > gf.run(rival, apart).mean_accuracy - 0.01  # 437 test samples

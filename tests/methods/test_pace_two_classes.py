@@ -27,7 +27,7 @@ def two_blobs(n: int, share: float = 0.5, apart: float = 2.0, seed: int = 0) -> 
 
 
 def hospitals(X: np.ndarray, y: np.ndarray, clients: int = 5, partition: str = "iid") -> gf.Federation:
-    return gf.Federation.split(X, y, clients=clients, partition=partition, test=0.0, seed=0)
+    return gf.Federation.split(X, y, clients=clients, partition=partition, test_size=0.0, random_state=0)
 
 
 @pytest.mark.parametrize("method", [PACE(), PACE(features="bias+linear"), PACE(features="raw+bias+linear")])
@@ -121,7 +121,7 @@ def test_cutting_the_others_data_differently_changes_nothing():
         clients = {"me": (X[:60], y[:60])}
         clients |= {f"other {k}": (X[60:][owner == k], y[60:][owner == k]) for k in range(parts)}
         method = PACE(groups=False, personal=False)
-        result = gf.run(method, gf.Federation.from_clients(clients, test=0.0, labels=range(2)))
+        result = gf.run(method, gf.Federation.from_clients(clients, test_size=0.0, labels=range(2)))
         scores.append(np.concatenate([head.scores(probe) for head in (result.heads["me"], result.global_head)]))
     for other in scores[1:]:
         assert np.abs(other - scores[0]).max() < 1e-8 * np.abs(scores[0]).max()
@@ -129,7 +129,7 @@ def test_cutting_the_others_data_differently_changes_nothing():
 
 def test_a_class_nobody_has_gets_no_evidence():
     X, _ = two_blobs(60)
-    federation = gf.Federation.from_clients({"a": (X, np.zeros(60, int))}, test=0.0, labels=range(2))
+    federation = gf.Federation.from_clients({"a": (X, np.zeros(60, int))}, test_size=0.0, labels=range(2))
     result = gf.run(PACE(), federation)
     for head in (result.heads["a"], result.global_head):
         assert head.predict_proba(X)[:, 1].max() < 0.05

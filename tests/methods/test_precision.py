@@ -14,7 +14,7 @@ def federation() -> gf.Federation:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 12, 900)
     X = rng.standard_normal((12, 24))[y] + 0.8 * rng.standard_normal((900, 24))
-    return gf.Federation.split(X, y, clients=6, partition="dirichlet:0.5", seed=0)
+    return gf.Federation.split(X, y, clients=6, partition="dirichlet:0.5", random_state=0)
 
 
 @pytest.mark.parametrize("features", ["bias+linear+fourier:256:0.5", "rows+bias+linear+fourier:256@learned"])

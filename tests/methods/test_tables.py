@@ -25,7 +25,7 @@ def two_classes():
     X, y, _ = drawn(rng)
     site = np.arange(len(X)) % 4
     parts = {str(s): (X[site == s], y[site == s]) for s in range(4)}
-    return gf.run(gf.PACE(), gf.Federation.from_clients(parts, test=0.0)), drawn(rng, 3000)
+    return gf.run(gf.PACE(), gf.Federation.from_clients(parts, test_size=0.0)), drawn(rng, 3000)
 
 
 def test_probabilities_of_two_classes_are_near_the_true_ones(two_classes):
@@ -64,7 +64,7 @@ def test_a_regression_ends_a_little_beyond_what_its_client_has_seen(rng):
     X = rng.standard_normal((300, 2))
     y = 3 * X[:, 0] + 0.1 * rng.standard_normal(300)
     parts = {"a": (X[:150], y[:150]), "b": (X[150:], y[150:])}
-    head = gf.run(gf.PACE(), gf.Federation.from_clients(parts, regression=True, test=0.0)).heads["a"]
+    head = gf.run(gf.PACE(), gf.Federation.from_clients(parts, regression=True, test_size=0.0)).heads["a"]
     for far, seen in zip(head.predict(np.array([[1e6, 0.0], [-1e6, 0.0]])), (y[:150].max(), y[:150].min()), strict=True):
         assert abs(far - seen) < 1.5
     again = gf.Head.unpack(head.pack())
@@ -80,10 +80,10 @@ def test_where_all_there_is_goes_along_straight_lines_curved_features_cost_nothi
     X = rng.standard_normal((900, 30))
     weights = rng.standard_normal(30)
     y = X @ weights + rng.standard_normal(900)
-    federation = gf.Federation.split(X[:600], y[:600], clients=3, partition="iid", regression=True, test=0.0)
+    federation = gf.Federation.split(X[:600], y[:600], clients=3, partition="iid", regression=True, test_size=0.0)
     spec = "bias+columns+fourier:256:0.5"
     straight, curved = (gf.run(gf.PACE(features=each), federation) for each in ("bias+columns", spec))
-    alike = gf.run(gf.PACE(features=spec, beta=curved.chosen["beta"]), federation)
+    alike = gf.run(gf.PACE(features=spec, penalty=curved.chosen["penalty"]), federation)
 
     def off(result: gf.Result) -> float:
         return float(np.sqrt(np.mean((np.asarray(result.global_head.predict(X[600:])).reshape(-1) - y[600:]) ** 2)))
@@ -97,5 +97,5 @@ def test_where_it_curves_curved_features_are_no_dearer():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((600, 3))
     y = np.sin(3 * X[:, 0]) * np.cos(2 * X[:, 1]) + 0.1 * rng.standard_normal(600)
-    federation = gf.Federation.split(X, y, clients=3, partition="iid", regression=True, test=0.0)
+    federation = gf.Federation.split(X, y, clients=3, partition="iid", regression=True, test_size=0.0)
     assert "curves_dearer" not in gf.run(gf.PACE(features="bias+columns+fourier:256:1"), federation).chosen

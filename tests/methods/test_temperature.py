@@ -18,11 +18,12 @@ from gramfold.solve.temperature import FLATTEST, fit_temperature, temperature_of
 from gramfold.wire import Packet
 
 METHODS = {
-    "local": gf.Local(), "local, beta given": gf.Local(beta=1.0), "local, no penalty": gf.Local(beta=0.0),
+    "local": gf.Local(), "local, beta given": gf.Local(penalty=1.0), "local, no penalty": gf.Local(penalty=0.0),
     "afl": gf.AFL(), "localclasses": gf.LocalClasses(),
     "fedhip": gf.FedHiP(), "fedhip, alpha given": gf.FedHiP(alpha=3.0), "fedhip, no alpha": gf.FedHiP(alpha=0.0),
     "fedhip, at the server": gf.FedHiP(at="server"), "fedhip, alpha given, at the server": gf.FedHiP(alpha=3.0, at="server"),
-    "apfl": gf.APFL(), "apfl, given": gf.APFL(gamma=100.0, lam=0.3), "apfl, one map": gf.APFL(refinement="bias+linear"),
+    "apfl": gf.APFL(), "apfl, given": gf.APFL(refinement_penalty=100.0, lam=0.3),
+    "apfl, one map": gf.APFL(refinement="bias+linear"),
 }  # fmt: skip
 
 
@@ -86,7 +87,7 @@ def test_nothing_to_go_by_is_no_mistake():
 
 @pytest.fixture(scope="module")
 def federation() -> gf.Federation:
-    return gf.Federation.from_dataset(digits(), 20, "dirichlet:0.1", seed=0)
+    return gf.Federation.from_dataset(digits(), 20, "dirichlet:0.1", random_state=0)
 
 
 @pytest.mark.filterwarnings("ignore::gramfold.errors.IllConditionedWarning")  # digits have empty pixels: no penalty, no inverse
@@ -115,7 +116,7 @@ def test_parameters_that_are_given_choose_nothing(federation):
 
 
 def test_the_shared_temperature_is_told_from_moments_alone(federation):
-    result = gf.run(gf.AFL("linear", beta=1.0), federation)
+    result = gf.run(gf.AFL("linear", penalty=1.0), federation)
     broadcast: Any = result.run.broadcast
     space, weights = broadcast.space, broadcast.weights
     total = sum((space.fold(ClientData(client.name, client.train())) for client in list(federation)[1:]),

@@ -49,7 +49,7 @@ def test_no_warning_where_nothing_is_lost():
 @pytest.mark.parametrize("method", [gf.AFL(features="raw+linear"), gf.PACE(features="raw+linear")], ids=repr)
 def test_a_result_that_forgets_warns_too(method):
     clients = {"small": some(0), "huge": some(1, scale=1e6), "other": some(2)}
-    result = gf.run(method, gf.Federation.from_clients(clients, test=0.0))
+    result = gf.run(method, gf.Federation.from_clients(clients, test_size=0.0))
     with pytest.warns(gf.PrecisionWarning):
         result.forget(*clients["huge"], "huge")
 

@@ -9,7 +9,7 @@ METHODS = [
     kind(features=features, **more)
     for features in ("raw+linear", "raw+bias+linear")
     for kind in (gf.AFL, gf.PACE, gf.FedHiP, gf.APFL, gf.Local, gf.LocalClasses)
-    for more in ({}, {"beta": 0.0})
+    for more in ({}, {"penalty": 0.0})
     if not more or kind in (gf.AFL, gf.Local)
 ]
 

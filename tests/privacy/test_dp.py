@@ -130,7 +130,7 @@ def test_weights_that_sum_to_the_number_of_samples_do_not_pass(blobs):
     policy = Privacy(dp=DP(1.0))
     with pytest.raises(GramfoldError, match="samples without weights"):
         policy.noisy(weighted, MAP.implied, 1, weights)
-    federation = gf.Federation.split(X, y, clients=4, partition="iid", seed=0)
+    federation = gf.Federation.split(X, y, clients=4, partition="iid", random_state=0)
 
     def weighted_train(client):
         inputs, targets = client.train()

@@ -149,7 +149,7 @@ def test_a_server_notices_who_was_asked_something_else():
 
 
 def test_what_is_asked_is_all_of_it():
-    question = {"method": "afl", "task": "{}", "parameters": {"beta": None}, "round": 0, "dp": {"eps": 1.0}}
+    question = {"method": "afl", "task": "{}", "parameters": {"penalty": None}, "round": 0, "dp": {"eps": 1.0}}
     broadcast = Packet({"weights": np.arange(3.0)}, {"map": "bias+linear"})
     digests = [asked(question, broadcast)]
     digests += [asked({**question, key: "other"}, broadcast) for key in question]

@@ -64,7 +64,7 @@ def other_map(message):
 LIES = {
     "another map": other_map,
     "another class list": other_classes,
-    "other parameters": of_header(parameters={"features": "bias+linear", "beta": 7.0}),
+    "other parameters": of_header(parameters={"features": "bias+linear", "penalty": 7.0}),
     "another promise": of_header(**{"release-sites": 5}),
     "another round": of_header(round=3),
 }
@@ -167,10 +167,10 @@ def test_sums_of_many_maps_end_where_a_site_says(tmp_path):
     sites = MemorySites(tmp_path, hospitals(5, 40, 4), trusted=True, **{"release-features-ever": 0.5})
     method = gf.AFL(features="bias+linear+fourier:20")
     for seed in range(3):
-        sites.run(method, f"out{seed}", **SECURE, seed=seed)
+        sites.run(method, f"out{seed}", **SECURE, **{"random-state": seed})
     with pytest.raises(GramfoldError, match=r"been in sums of 100 features, of 150 samples, and it allows 0\.5 for each"):
-        sites.run(method, "one more", **SECURE, seed=3)
-    sites.run(method, "again", **SECURE, seed=1)  # the same sum of the same samples tells nothing new
+        sites.run(method, "one more", **SECURE, **{"random-state": 3})
+    sites.run(method, "again", **SECURE, **{"random-state": 1})  # the same sum of the same samples tells nothing new
     released = {line["space"]: line["features"] for line in sites.diary("site00") if line.get("space")}
     assert sum(released.values()) == 75
 

@@ -51,7 +51,7 @@ def test_a_comparison_is_the_runs_it_is_made_of(comparison, blobs):
     assert (list(comparison.seeds), comparison.baseline, comparison.figure) == ([0, 1, 2], "afl", "accuracy")
     by_hand = []
     for seed in range(3):
-        federation = gf.Federation.split(*blobs, clients=5, partition="dirichlet:0.5", seed=seed, min_size=6)
+        federation = gf.Federation.split(*blobs, clients=5, partition="dirichlet:0.5", random_state=seed, min_size=6)
         by_hand.append(gf.run(gf.FedHiP(), federation).mean_accuracy)
     assert comparison.values("fedhip") == by_hand
     difference = comparison.difference("fedhip")
@@ -68,7 +68,7 @@ def test_a_comparison_is_the_runs_it_is_made_of(comparison, blobs):
 
 def test_a_cut_federation_is_cut_anew_and_a_given_one_is_one_run(blobs):
     X, y = blobs
-    cut = gf.Federation.split(X, y, clients=4, partition="iid", seed=5)
+    cut = gf.Federation.split(X, y, clients=4, partition="iid", random_state=5)
     found = gf.compare("afl", cut, seeds=2)
     assert list(found.seeds) == [5, 6]
     assert found.values("afl")[0] == gf.run(gf.AFL(), cut).mean_accuracy
@@ -83,7 +83,7 @@ def test_a_cut_federation_is_cut_anew_and_a_given_one_is_one_run(blobs):
 
 def test_federations_come_as_a_list_or_a_function_too(blobs):
     def make(seed: int) -> gf.Federation:
-        return gf.Federation.split(*blobs, clients=3, partition="iid", seed=seed)
+        return gf.Federation.split(*blobs, clients=3, partition="iid", random_state=seed)
 
     listed, called = gf.compare("afl", [make(3), make(4)]), gf.compare("afl", make, seeds=[3, 4])
     assert listed.values("afl") == called.values("afl")
@@ -91,7 +91,7 @@ def test_federations_come_as_a_list_or_a_function_too(blobs):
 
 
 def test_methods_may_have_labels(blobs):
-    found = gf.compare({"weak": gf.AFL(beta=1.0), "strong": gf.AFL(beta=100.0)}, blobs, 2, clients=3, baseline="strong")
+    found = gf.compare({"weak": gf.AFL(penalty=1.0), "strong": gf.AFL(penalty=100.0)}, blobs, 2, clients=3, baseline="strong")
     assert list(found.results) == ["weak", "strong"]
     assert found.to_dict()["methods"][1]["difference"] is None
 
@@ -99,7 +99,7 @@ def test_methods_may_have_labels(blobs):
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((["afl", gf.AFL(beta=1.0)],), {}, "two methods are called afl; give them labels"),
+        ((["afl", gf.AFL(penalty=1.0)],), {}, "two methods are called afl; give them labels"),
         (([],), {}, "no method to compare"),
         ((["nothing"],), {}, "unknown method 'nothing'"),
         ((["afl"],), {"baseline": "pace"}, "no method is called 'pace'"),

@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 import gramfold as gf
 
 NAMES = "abcd"
-ONE_SUM = [gf.AFL(features="bias+linear", beta=0.3), gf.APFL(features="bias+linear", beta=0.3), gf.FedHiP(features="bias+linear")]
-ONE_SUM += [gf.LocalClasses(features="bias+linear"), gf.PACE(features="bias+relu:12", beta=0.5, groups=False)]
+ONE_SUM = [
+    gf.AFL(features="bias+linear", penalty=0.3),
+    gf.APFL(features="bias+linear", penalty=0.3),
+    gf.FedHiP(features="bias+linear"),
+]
+ONE_SUM += [gf.LocalClasses(features="bias+linear"), gf.PACE(features="bias+relu:12", penalty=0.5, groups=False)]
 CLOSE = {"rtol": 1e-7, "atol": 1e-9}  # a sum less one of its parts is off by rounding, and a solve of it by its condition
 
 
@@ -26,7 +30,7 @@ def clients(seed, classes=3):
 
 
 def run(method, data, **kept):
-    return gf.run(method, gf.Federation.from_clients(data, test=0.0, labels=range(3)), **kept)
+    return gf.run(method, gf.Federation.from_clients(data, test_size=0.0, labels=range(3)), **kept)
 
 
 @pytest.mark.parametrize("method", ONE_SUM, ids=lambda method: method.name)
@@ -84,7 +88,7 @@ def test_a_class_may_come_later(method):
     data = clients(0)
     early = {name: (X[y < 2], y[y < 2]) for name, (X, y) in data.items()}
     late = {"e": (data["a"][0][data["a"][1] == 2], np.full((data["a"][1] == 2).sum(), 2))}
-    result = gf.run(method, gf.Federation.from_clients(early, test=0.0), keep_clients=True)
+    result = gf.run(method, gf.Federation.from_clients(early, test_size=0.0), keep_clients=True)
     later = result.update(add=late, labels=[2])
     at_once = run(method, early | late)
     X = data["a"][0]
@@ -111,6 +115,6 @@ def test_what_cannot_be_is_one_line():
     values = {name: (X, X[:, 0]) for name, (X, _) in data.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        numbers = gf.run("afl", gf.Federation.from_clients(values, test=0.0, regression=True))
+        numbers = gf.run("afl", gf.Federation.from_clients(values, test_size=0.0, regression=True))
     with pytest.raises(gf.GramfoldError, match="labels= is for classes; this model predicts values"):
         numbers.update(add={"e": values["a"]}, labels=[3])

@@ -25,7 +25,7 @@ CLOSE = 1e-8
 
 def fixed(kind: type) -> gf.AFL:
     """The method with the same penalty before and after, so that what is compared is the sums."""
-    return kind(**MAPS, gamma=1.0) if kind is gf.FedHiP else kind(**MAPS, beta=1.0)
+    return kind(**MAPS, penalty=1.0)
 
 
 def training(problem: Problem, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -248,7 +248,7 @@ def test_a_frame_has_a_row_for_each_client(federation):
     frame = result.to_frame()
     assert list(frame["client"]) == list(result.clients)
     assert frame["accuracy"].mean() == pytest.approx(result.mean_accuracy)
-    assert {"train", "test", "shared_accuracy", "uplink_bytes", "chosen.beta"} <= set(frame.columns)
+    assert {"train", "test", "shared_accuracy", "uplink_bytes", "chosen.penalty"} <= set(frame.columns)
 
 
 def test_without_pandas_a_frame_says_what_to_install(federation, monkeypatch):

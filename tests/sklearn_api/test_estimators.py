@@ -41,8 +41,8 @@ SELECTED = dict.fromkeys(
 left-out scores, and with them its temperature, differ in the sixth digit."""
 CHECKED = [gf.PersonalizedClassifier(), gf.PersonalizedClassifier("apfl"), gf.PersonalizedClassifier("afl"),
            gf.PersonalizedRegressor(), gf.PersonalizedRegressor("fedhip"), gf.PersonalizedRegressor("apfl"),
-           gf.PersonalizedRegressor("local"), gf.PersonalizedRegressor(gf.APFL(gamma=0.5, lam=0.5)),
-           gf.PersonalizedRegressor(gf.Local(beta=0.5))]  # fmt: skip
+           gf.PersonalizedRegressor("local"), gf.PersonalizedRegressor(gf.APFL(refinement_penalty=0.5, lam=0.5)),
+           gf.PersonalizedRegressor(gf.Local(penalty=0.5))]  # fmt: skip
 
 
 def known_to_fail(estimator) -> dict[str, str]:
@@ -95,18 +95,18 @@ def test_cross_validation_over_unseen_groups_uses_the_shared_head(data):
 
 def test_it_pickles_clones_and_sits_in_a_pipeline(data):
     X, y, site = data
-    model = gf.PersonalizedClassifier(gf.APFL(lam=0.4), seed=2).fit(X, y, groups=site)
+    model = gf.PersonalizedClassifier(gf.APFL(lam=0.4), random_state=2).fit(X, y, groups=site)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(X, groups=site), model.predict(X, groups=site))
     fresh = clone(model)
-    assert (fresh.method, fresh.seed) == (gf.APFL(lam=0.4), 2)
+    assert (fresh.method, fresh.random_state) == (gf.APFL(lam=0.4), 2)
     assert not hasattr(fresh, "heads_")
     assert make_pipeline(StandardScaler(), gf.PersonalizedClassifier()).fit(X, y).score(X, y) > 0.3
 
 
 def test_probabilities_are_offered_only_where_they_are_probabilities():
     assert hasattr(gf.PersonalizedClassifier("pace"), "predict_proba")
-    assert hasattr(gf.PersonalizedClassifier(gf.AFL(beta=1.0)), "predict_proba")
+    assert hasattr(gf.PersonalizedClassifier(gf.AFL(penalty=1.0)), "predict_proba")
     assert not hasattr(gf.PersonalizedClassifier("fedacnnl"), "predict_proba")
 
 
@@ -155,7 +155,7 @@ def test_a_regressor_with_one_group_is_scikit_learns_ridge_with_weights():
     rng = np.random.default_rng(3)
     X, w = rng.standard_normal((40, 5)), rng.uniform(0.1, 3, 40)
     y = X @ rng.standard_normal(5) + rng.standard_normal(40)
-    method = gf.Local(features="raw+linear", beta=2.0)
+    method = gf.Local(features="raw+linear", penalty=2.0)
     ours = gf.PersonalizedRegressor(method).fit(X, y, sample_weight=w).predict(X)
     theirs = Ridge(alpha=2.0, fit_intercept=False).fit(X, y, sample_weight=w).predict(X)
     np.testing.assert_allclose(ours.ravel(), theirs, rtol=1e-9)
@@ -382,15 +382,15 @@ def test_parameters_of_the_method_are_reached_by_name():
     assert model.method == gf.APFL(lam=0.3)
     assert model.get_params()["method__lam"] == 0.3
     given = gf.FedHiP(alpha=2.0)
-    changed = gf.PersonalizedClassifier(given).set_params(method__gamma=1.0, seed=3)
-    assert (changed.method, changed.seed, given) == (gf.FedHiP(alpha=2.0, gamma=1.0), 3, gf.FedHiP(alpha=2.0))
-    assert changed.set_params(method="pace", method__beta=0.5).method == gf.PACE(beta=0.5)
+    changed = gf.PersonalizedClassifier(given).set_params(method__penalty=1.0, random_state=3)
+    assert (changed.method, changed.random_state, given) == (gf.FedHiP(alpha=2.0, penalty=1.0), 3, gf.FedHiP(alpha=2.0))
+    assert changed.set_params(method="pace", method__penalty=0.5).method == gf.PACE(penalty=0.5)
     assert clone(changed).get_params() == changed.get_params()
 
 
 def test_parameters_that_are_none_of_the_methods():
     for says, params in (
-        ("has no parameter lamb; it has: features, beta", {"method__lamb": 1}),
+        ("has no parameter lamb; it has: features, penalty", {"method__lamb": 1}),
         ("lam must be a number or none, got 'much'", {"method__lam": "much"}),
         ("lam must be a number from 0 up", {"method__lam": -1.0}),
         ("Invalid parameter 'sead'", {"sead": 1}),
@@ -414,12 +414,12 @@ def test_parameters_of_a_strangers_method():
 
 def test_a_search_over_parameters_of_the_method(data):
     X, y, site = data
-    grid = {"method__lam": [0.0, 1.0], "method__gamma": [1.0]}
+    grid = {"method__lam": [0.0, 1.0], "method__refinement_penalty": [1.0]}
     search = GridSearchCV(gf.PersonalizedClassifier("apfl", group_column=-1), grid, cv=KFold(3)).fit(
         np.column_stack([X, site]), y
     )
-    assert search.best_params_ == {"method__gamma": 1.0, "method__lam": 1.0}
-    assert search.best_estimator_.method == gf.APFL(gamma=1.0, lam=1.0)
+    assert search.best_params_ == {"method__refinement_penalty": 1.0, "method__lam": 1.0}
+    assert search.best_estimator_.method == gf.APFL(refinement_penalty=1.0, lam=1.0)
 
 
 # --- frames with words, dates and gaps ---

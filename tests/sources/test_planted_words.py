@@ -56,7 +56,7 @@ def encoder_of(head: Head) -> TableEncoder:
 def test_in_process(split, tmp_path):
     write_tables(tmp_path / "data", split)
     dataset = gf.load_data(tmp_path / "data" / "all.csv", label_column="sick")
-    federation = Federation.from_dataset(dataset, seed=1)
+    federation = Federation.from_dataset(dataset, random_state=1)
     out = tmp_path / "out"
     for method in (gf.PACE(), gf.AFL(), gf.Local()):
         result = gf.run(method, federation)
@@ -83,7 +83,7 @@ def test_every_cut_has_an_encoder_of_its_training_rows_alone(tmp_path):
     dataset = gf.load_data(tmp_path / "all.csv", label_column="sick")
     means = set()
     for seed in range(3):
-        federation = Federation.from_dataset(dataset, seed=seed)
+        federation = Federation.from_dataset(dataset, random_state=seed)
         trained = np.concatenate([client.train().inputs for client in federation])
         encoder = TableEncoder.reopen(federation.task.origin)
         assert np.abs(trained[:, encoder.columns.index("age")].mean()) < 1e-9
@@ -94,14 +94,14 @@ def test_every_cut_has_an_encoder_of_its_training_rows_alone(tmp_path):
 def test_clients_drawn_from_one_table_share_its_owners_floor(tmp_path):
     write_tables(tmp_path)
     dataset = gf.load_data(tmp_path / "north.csv", label_column="sick")
-    drawn = Federation.from_dataset(dataset, 10, "iid", seed=0)
+    drawn = Federation.from_dataset(dataset, 10, "iid", random_state=0)
     assert TableEncoder.reopen(drawn.task.origin).columns == TableEncoder.reopen(dataset.origin).columns
 
 
 def test_on_the_command_line(tmp_path, capsys):
     write_tables(tmp_path / "data")
     run = [
-        "run", "--data", str(tmp_path / "data" / "all.csv"), "--label-column", "sick", "--methods", "pace,local", "--out",
+        "run", str(tmp_path / "data" / "all.csv"), "--label-column", "sick", "--methods", "pace,local", "--out",
         str(tmp_path / "out"), "--heads", str(tmp_path / "heads"), "--json",
     ]  # fmt: skip
     app(run, standalone_mode=False)

@@ -136,7 +136,7 @@ class FedacnnlBench(Bench):
 def given(options: Options) -> Sequence[str]:
     """The data sets at hand; a smoke run has one of its own."""
     if not options.data and not options.quick:
-        raise GramfoldError("give the data: --data mnist=FOLDER or images=FILE.npz, or --quick, for a smoke run on digits")
+        raise GramfoldError("give the data: mnist=FOLDER or images=FILE.npz, or --quick, for a smoke run on digits")
     return [name for name in FedacnnlBench.files if name in options.data] or ["digits-images"]
 
 
@@ -175,7 +175,9 @@ def network(name: str) -> str:
 
 def cut(options: Options, data: str, seed: int, whole: bool = False) -> Federation:
     sizes = (0, 0) if whole else (options["train"], options["test"])
-    return Federation.from_dataset(some(options.path(data) or data, *sizes), options["clients"], options["partition"], seed=seed)
+    return Federation.from_dataset(
+        some(options.path(data) or data, *sizes), options["clients"], options["partition"], random_state=seed
+    )
 
 
 def measure(options: Options, data: str, method: Method, seed: int, whole: bool = False) -> Figures:

@@ -164,7 +164,7 @@ def measure_disjoint(options: Options, method: Method, seed: int) -> Figures:
 def measure_weaker(options: Options, method: Method, dimensions: int, seed: int) -> Figures:
     dataset = load(data_file(options))
     less = replace(dataset, inputs=dataset.inputs[:, :dimensions])
-    federation = Federation.from_dataset(less, options["clients"], options["partition"], seed=seed)
+    federation = Federation.from_dataset(less, options["clients"], options["partition"], random_state=seed)
     return run_method(method, federation, options.device)
 
 

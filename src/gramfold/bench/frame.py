@@ -62,7 +62,7 @@ class Bench(ABC):
     settings: ClassVar[Mapping[str, Any]] = {}
     quick: ClassVar[Mapping[str, Any]] = {}
     files: ClassVar[Mapping[str, str]] = {}
-    """What `--data` takes: file names (the unnamed one is "") and what they hold."""
+    """What the command takes as data: file names (the unnamed one is "") and what they hold."""
 
     def options(
         self, data: Mapping[str, str], seeds: Sequence[int], device: str = "cpu", quick: bool = False, **given: Any

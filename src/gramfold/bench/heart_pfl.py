@@ -265,7 +265,7 @@ def measure_frozen(options: Options, seed: int) -> Figures:
     data = images_of(options)[0]
     named = data_file(options), options["validation_images"], options["model"], options.path("pretrained"), options.device
     features = Dataset(data.name, _features(*named), data.targets, data.labels, data.train)
-    cut = Federation.from_dataset(features, options["clients"], options["partition"], seed=seed)
+    cut = Federation.from_dataset(features, options["clients"], options["partition"], random_state=seed)
     return {name: {k: v for k, v in run_method(make_method(name), cut).items() if k != "history"} for name in FROZEN}
 
 
@@ -273,7 +273,7 @@ def measure_frozen(options: Options, seed: int) -> Figures:
 
 
 def federation(options: Options, seed: int) -> Federation:
-    return Federation.from_dataset(images_of(options)[0], options["clients"], options["partition"], seed=seed)
+    return Federation.from_dataset(images_of(options)[0], options["clients"], options["partition"], random_state=seed)
 
 
 def images_of(options: Options) -> tuple[Dataset, Dataset]:

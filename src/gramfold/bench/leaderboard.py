@@ -49,7 +49,7 @@ class Place:
 
     def federation(self, options: Options, seed: int) -> Federation:
         dataset = self.open() if self.open is not None else load(options.path(self.file or "") or "")
-        return Federation.from_dataset(dataset, self.clients, self.partition, seed=seed)
+        return Federation.from_dataset(dataset, self.clients, self.partition, random_state=seed)
 
     def methods(self, options: Options) -> list[str]:
         kind = "images" if self.images else "features"

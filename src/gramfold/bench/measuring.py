@@ -20,7 +20,7 @@ def data_file(options: Options, name: str = "", embedded: str = EMBEDDED) -> str
     """The file that was given; a smoke run does without one."""
     path = options.path(name)
     if path is None and not options.quick:
-        raise GramfoldError("give the data: --data FILE.npz (or --quick, for a smoke run on digits)")
+        raise GramfoldError("give the data: FILE.npz (or --quick, for a smoke run on digits)")
     return path or embedded
 
 
@@ -31,7 +31,7 @@ def load(path: str) -> Dataset:
 
 
 def cut(path: str, clients: int, partition: str, seed: int, min_size: int = 2) -> Federation:
-    return Federation.from_dataset(load(path), clients, partition, seed=seed, min_size=min_size)
+    return Federation.from_dataset(load(path), clients, partition, random_state=seed, min_size=min_size)
 
 
 def run_method(

@@ -25,8 +25,8 @@ def begin(
     method: Annotated[str, typer.Option(help="The method to run.")] = "pace",
     features: Annotated[str | None, typer.Option(help="Its feature map, such as bias+linear+fourier:2048.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="A parameter: METHOD.NAME=VALUE. May be repeated.")] = None,
-    test: Annotated[float, typer.Option(help="Fraction of each client's data held out, if the data has no split.")] = 0.25,
-    seed: Annotated[int, typer.Option(help="The seed of everything random.", min=0)] = 0,
+    test_size: Annotated[float, typer.Option(help="Fraction of each client's data held out, if the data has no split.")] = 0.25,
+    random_state: Annotated[int, typer.Option(help="The seed of everything random.", min=0)] = 0,
 ) -> None:
     """Begin a run as files: write the task file, which says what all parts are asked.
 
@@ -35,10 +35,10 @@ def begin(
     methods = chosen_methods(method, features, settings or [])
     if len(methods) != 1:
         raise GramfoldError("a run as files is of one method; begin one for each")
-    if not 0 <= test < 1:
-        raise GramfoldError(f"the test part must lie in [0, 1), got {test}")
+    if not 0 <= test_size < 1:
+        raise GramfoldError(f"the test size must lie in [0, 1), got {test_size}")
     known = {field.name: getattr(reading, field.name) for field in fields(OfParts) if field.name not in ("test", "columns")}
     columns = tuple(name.strip() for name in (reading.columns or "").split(",") if name.strip())
-    task = files.begin(methods[0], OfParts(**known, columns=columns, test=test), seed, data or ())
+    task = files.begin(methods[0], OfParts(**known, columns=columns, test=test_size), random_state, data or ())
     task.save(out)
     typer.echo(f"{out}: {task}")

@@ -26,9 +26,11 @@ def bench(
     name: Annotated[str, typer.Argument(help=f"Which: {', '.join(BENCHES)}.")],
     data: Annotated[
         list[str] | None,
-        typer.Option(help="The data, an .npz file; or NAME=FILE, for benches that take several. May be repeated."),
+        typer.Argument(metavar="[DATA]...", help="The data, an .npz file; or NAME=FILE for benches that take several."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the figures; what it has already is not measured again.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the figures; what it has already is not measured again.")
+    ] = None,
     seeds: Annotated[int, typer.Option(help="How many seeds, from 0 on.", min=1)] = 3,
     device: Annotated[str, typer.Option(help="cpu, or a torch device such as cuda.")] = "cpu",
     quick: Annotated[
@@ -77,7 +79,7 @@ def _files(given: list[str]) -> dict[str, str]:
     for text in given:
         name, equals, path = text.rpartition("=")
         if name in files:
-            raise GramfoldError(f"--data is given twice{f' for {name}' if name else ''}; once is enough")
+            raise GramfoldError(f"the data is given twice{f' for {name}' if name else ''}; once is enough")
         files[name if equals else ""] = path
     return files
 

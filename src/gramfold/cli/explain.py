@@ -29,7 +29,9 @@ def explain(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Write every sample's effects here: .csv or .parquet, or .html for a page.", show_default=False),
+        typer.Option(
+            "--out", "-o", help="Write every sample's effects here: .csv or .parquet, or .html for a page.", show_default=False
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON on standard output.")] = False,
     device: Annotated[str, typer.Option(help="cpu, or a torch device such as cuda, for the backbone.")] = "cpu",

@@ -14,9 +14,9 @@ from gramfold.extraction import save_features
 def extract(
     data: Annotated[str, typer.Argument(help="A folder of images, a CSV or Parquet table, or an .npz file with images.")],
     reading: Reading,
-    out: Annotated[Path, typer.Option(help="The .npz file to write.")] = Path("features.npz"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="The .npz file to write.")] = Path("features.npz"),
 ) -> None:
-    """Send labelled images, texts or a table through a backbone once; `gramfold run --data` reads what comes out.
+    """Send labelled images, texts or a table through a backbone once; `gramfold run` reads what comes out.
 
     Features are kept in a cache: an extraction that was stopped goes on where it was, and a second one reads.
     """

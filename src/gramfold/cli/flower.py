@@ -31,11 +31,13 @@ def new(
 
 @flower.command()
 def up(
-    sites: Annotated[int, typer.Option(help="How many sites.", min=1)] = 3,
-    data: Annotated[str, typer.Option(help="digits (embedded), or an .npz file with features and labels.")] = "digits",
-    partition: Annotated[str, typer.Option(help="How to partition the data into sites; see gramfold run.")] = "dirichlet:0.5",
-    seed: Annotated[int, typer.Option(help="The seed of everything random.", min=0)] = 0,
-    folder: Annotated[Path, typer.Option(help="A new folder for everything the network writes.")] = Path("gramfold-network"),
+    data: Annotated[str, typer.Argument(help="digits (embedded), or an .npz file with features and labels.")] = "digits",
+    clients: Annotated[int, typer.Option(help="How many clients to partition the data into, each a site.", min=1)] = 3,
+    partition: Annotated[str, typer.Option(help="How to partition the data into clients; see gramfold run.")] = "dirichlet:0.5",
+    random_state: Annotated[int, typer.Option(help="The seed of everything random.", min=0)] = 0,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for everything the network writes.")] = Path(
+        "gramfold-network"
+    ),
     port: Annotated[int | None, typer.Option(help="The server's port; a free one if not given.", min=1, max=65535)] = None,
 ) -> None:
     """Start a complete network on this machine, to try it out; it runs until Ctrl-C."""
@@ -47,18 +49,18 @@ def up(
     from gramfold.engines.flower.network import CONNECTION, Network
     from gramfold.remote.tasks import task_to_json
 
-    if folder.exists():
-        raise GramfoldError(f"{folder} exists; choose a new folder with --folder")
-    federation = Federation.from_dataset(load_dataset(data), sites, partition, seed=seed)
+    if out.exists():
+        raise GramfoldError(f"{out} exists; choose a new folder with --out")
+    federation = Federation.from_dataset(load_dataset(data), clients, partition, random_state=random_state)
     check_sites(federation)
-    place = folder.absolute()
-    out = place / "result"
+    place = out.absolute()
+    result = place / "result"
     settings: dict[str, Value] = {
         "task": task_to_json(federation.task),
-        "seed": seed,
+        "random-state": random_state,
         "minimum-sites": len(federation),
         "release-sites": 1,  # all sites are on this machine
-        "out": str(out),
+        "out": str(result),
     }
     write_app(place / "app", settings)
     typer.echo(f"starting {len(federation)} sites ...", err=True)
@@ -66,7 +68,7 @@ def up(
         exports = " ".join(f"{key}={value}" for key, value in {**QUIET, "FLWR_HOME": quote(str(network.home))}.items())
         typer.echo(f"A server at {network.address} with {len(federation)} sites is running, until Ctrl-C. In another terminal:\n")
         typer.echo(f"export {exports}\n{quote(command_path('flwr'))} run {quote(str(place / 'app'))} {CONNECTION} --stream\n")
-        typer.echo(f"The result will be in {out}, the sites' models and the logs in {place / 'sites'}.")
+        typer.echo(f"The result will be in {result}, the sites' models and the logs in {place / 'sites'}.")
         while True:
             time.sleep(1)
             network.check()
@@ -111,7 +113,7 @@ def outcome(out: Annotated[Path, typer.Argument(help="The `out` of a run.")] = P
 @flower.command()
 def forget(
     site: Annotated[str, typer.Argument(help="The site's name.")],
-    out: Annotated[Path, typer.Option(help="The `out` of the runs it took part in.")] = Path("result"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="The `out` of the runs it took part in.")] = Path("result"),
     database: Annotated[Path | None, typer.Option(help="The stopped SuperLink's database: empty it of all messages too.")] = None,
 ) -> None:
     """Erase a site from a server's folder: out of the sum, the files and later runs. Prints the receipt."""

@@ -24,6 +24,7 @@ from gramfold.cli.report import report
 from gramfold.cli.run import run
 from gramfold.cli.serve import serve
 from gramfold.errors import GramfoldError, IllConditionedWarning
+from gramfold.renamed import options
 
 # The root of all complaints about the command line. Older typers take it from the package click, newer ones from a copy of their
 # own, so it is found from what every typer exports.
@@ -76,7 +77,7 @@ def main() -> None:
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     warnings.simplefilter("once", IllConditionedWarning)
     try:
-        code = app(standalone_mode=False) or 0
+        code = app(options(sys.argv[1:]), standalone_mode=False) or 0
     except GramfoldError as error:
         code = _print_error(str(error))
     except _UsageError as error:

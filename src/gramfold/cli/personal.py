@@ -18,7 +18,7 @@ def personal(
     data: Data,
     heads: Annotated[Path, typer.Option(help="Folder for the clients' heads and their cards.")],
     out: Annotated[
-        Path | None, typer.Option(help="Folder for this part's result.json and report.html.", show_default=False)
+        Path | None, typer.Option("--out", "-o", help="Folder for this part's result.json and report.html.", show_default=False)
     ] = None,
     device: Device = "cpu",
 ) -> None:

@@ -28,7 +28,7 @@ def predict(
     data: Annotated[
         str, typer.Argument(help="A folder of images, a CSV or Parquet table, or an .npz file of features or images.")
     ],
-    out: Annotated[Path, typer.Option(help="The .csv or .parquet file to write.")] = Path("predictions.csv"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="The .csv or .parquet file to write.")] = Path("predictions.csv"),
     device: Annotated[str, typer.Option(help="cpu, or a torch device such as cuda, for the backbone.")] = "cpu",
     backbone: shared.Backbone = None,
     every_class: Annotated[bool, typer.Option("--every-class", help="Also write every class's probability.")] = False,

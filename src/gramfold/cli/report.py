@@ -20,7 +20,8 @@ def report(
         list[Path], typer.Argument(help="A result.json, or the folder of a run; several are compared. Or a bench's.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help=f"Where to write the page; next to the result if not given, or {RUNS} for several.")
+        Path | None,
+        typer.Option("--out", "-o", help=f"Where to write the page; next to the result if not given, or {RUNS} for several."),
     ] = None,
 ) -> None:
     """Write report.html from a result.json or a bench.json; from several results, a page that has them side by side."""

@@ -36,15 +36,14 @@ GROUPS = {"all": (*ANALYTIC, *ON_IMAGES), "gradient": GRADIENT}
 def run(
     reading: Reading,
     data: Annotated[
-        list[str],
-        typer.Option(
-            help="digits or digits-images (embedded), an .npz file with labels and features or images, a folder of images, or "
-            "CSV and Parquet tables: one, or a folder, a pattern or a list of them, each a client; or FILE.py:NAME, a data set "
-            "of torch or Hugging Face, or a function that makes one."
+        list[str] | None,
+        typer.Argument(
+            metavar="[DATA]...",
+            help="digits or digits-images (embedded; digits if none is given), an .npz file with labels and features or "
+            "images, a folder of images, or "
+            "CSV and Parquet tables: one, or a folder, a pattern or several of them, each a client; or FILE.py:NAME, a data set "
+            "of torch or Hugging Face, or a function that makes one.",
         ),
-    ] = EMBEDDED,
-    more: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILE]...", help="Further tables for --data, each a client.")
     ] = None,
     clients: Annotated[int, typer.Option(help="How many clients to partition the data into.")] = 20,
     partition: Annotated[
@@ -58,19 +57,19 @@ def run(
     methods: Annotated[
         str, typer.Option(help="Which methods to run, separated by commas; or all (analytic), or gradient.")
     ] = "all",
-    seed: Annotated[int, typer.Option(help="The seed of everything random.", min=0)] = 0,
+    random_state: Annotated[int, typer.Option(help="The seed of everything random.", min=0)] = 0,
     seeds: Annotated[
         int | None,
-        typer.Option(help="Run this many seeds, from --seed on, and compare means with confidence intervals.", min=1),
+        typer.Option(help="Run this many seeds, from --random-state on, and compare means with confidence intervals.", min=1),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for result.json and report.html, and the tables of --seeds.")] = Path(
-        "gramfold-run"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for result.json and report.html, and the tables of --seeds.")
+    ] = Path("gramfold-run"),
     features: Annotated[str | None, typer.Option(help="Feature map for all methods, such as bias+linear+fourier:2048.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A method's parameter: METHOD.NAME=VALUE. May be repeated.")
     ] = None,
-    test: Annotated[float, typer.Option(help="Fraction of each client's data held out, if the file has no split.")] = 0.25,
+    test_size: Annotated[float, typer.Option(help="Fraction of each client's data held out, if the file has no split.")] = 0.25,
     min_size: Annotated[int, typer.Option(help="Minimum samples per client; a partition with fewer is redrawn.", min=1)] = 2,
     drop_small: Annotated[bool, typer.Option("--drop-small", help="Drop clients below the minimum size.")] = False,
     engine: Annotated[str, typer.Option(help=f"Where to run: {', '.join(ENGINES)}.")] = "inprocess",
@@ -102,17 +101,17 @@ def run(
     check_outputs(out, OUTPUTS)
     if heads is not None:
         check_outputs(heads, [method.name for method in chosen])
-    listed = [*data, *(more or ())] if data != EMBEDDED else more or data
-    dataset, device = reading.load(listed), reading.device
+    dataset, device = reading.load(data or EMBEDDED), reading.device
     chosen = _compatible(chosen, dataset, is_group=methods in GROUPS)
-    cut = {"min_size": min_size, "small": "drop" if drop_small else "error"}
     warned: dict[str, str] = {}
     pages, console = [], Console() if sys.stdout.isatty() else Console(width=150)
-    numbers = [seed] if seeds is None else list(range(seed, seed + seeds))
+    numbers = [random_state] if seeds is None else list(range(random_state, random_state + seeds))
     with display(len(chosen) * len(numbers), always=True) as shown:
         for number in numbers:
-            federation = Federation.from_dataset(dataset, clients, partition, test, number, **cut)  # type: ignore[arg-type]
-            if number == seed and federation.checked is not None:
+            federation = Federation.from_dataset(
+                dataset, clients, partition, test_size, number, min_size=min_size, drop_small=drop_small
+            )
+            if number == random_state and federation.checked is not None:
                 for finding in federation.check().serious:
                     print(f"check: {finding}", file=sys.stderr)
             keep = checkpoint if seeds is None or checkpoint is None else checkpoint / f"seed-{number}"
@@ -146,7 +145,7 @@ def run(
         for name, write in zip(TABLES, (comparison.to_csv, comparison.to_latex, comparison.to_markdown), strict=True):
             write(out / name)
         about = f"{content['data']['name']}: {content['partition']['clients']} clients, {content['partition']['kind']}"
-        table = comparison_table(content["comparison"], f"{about}, {len(numbers)} seeds from {seed}", console.width)
+        table = comparison_table(content["comparison"], f"{about}, {len(numbers)} seeds from {random_state}", console.width)
     if as_json:
         sys.stdout.write(json.dumps(wire.sealed(content), indent=1, allow_nan=False) + "\n")
         return
@@ -182,7 +181,7 @@ def chosen_methods(names: str, features: str | None, settings: Sequence[str]) ->
         left, equals, value = setting.partition("=")
         name, dot, key = left.rpartition(".")
         if not (equals and dot and key):
-            raise GramfoldError(f"cannot read --set {setting!r}; write METHOD.NAME=VALUE, such as apfl.lam=0.5")
+            raise GramfoldError(f"cannot read --set {setting!r}; write METHOD.NAME=VALUE, such as apfl.penalty=0.5")
         if name not in parameters:
             raise GramfoldError(f"--set {setting!r} names a method that is not run; running: {', '.join(listed)}")
         parameters[name][key] = _value(value)

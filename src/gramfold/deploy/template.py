@@ -17,7 +17,7 @@ RUN_CONFIG: Mapping[str, Value] = {
     "method": "pace",
     "parameters": "{}",
     "task": "",
-    "seed": 0,
+    "random-state": 0,
     "minimum-sites": 1,
     "deadline-seconds": 600.0,
     "out": "result",

@@ -90,8 +90,8 @@ def _federations(
     is_arrays = isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], Federation)
     if split and not is_arrays:
         raise GramfoldError(f"{next(iter(split))} is for data given as (X, y); here the federation is made already")
-    if "seed" in split:
-        raise GramfoldError("say seeds=[...] for the seeds; each one cuts the data anew")
+    if not {"random_state", "seed"}.isdisjoint(split):
+        raise GramfoldError("say seeds=[...] in the place of random_state: each one cuts the data anew")
     first = 0
     if isinstance(data, Federation):
         if data.cut is None and seeds is not None and seeds not in (1, [data.task.seed]):
@@ -103,7 +103,7 @@ def _federations(
         make, first = data.cut, data.task.seed
     elif is_arrays:
         X, y = data
-        make = lambda seed: Federation.split(X, y, seed=seed, **split)  # noqa: E731
+        make = lambda seed: Federation.split(X, y, random_state=seed, **split)  # noqa: E731
     elif callable(data):
         make = data
     else:

@@ -44,7 +44,7 @@ class HeadClassifier(ClassifierMixin, _Fitted):  # type: ignore[misc]
         return np.asarray(self.head.labels)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        return np.asarray(self.head.scores(X))
+        return self.head.decision_function(X)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         return self.head.predict_proba(X)

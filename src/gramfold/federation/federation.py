@@ -20,7 +20,11 @@ from gramfold.federation.raw import arrays_of, shared_origin, table_dataset, tab
 from gramfold.numerics import inputs as check
 from gramfold.numerics import seeds
 from gramfold.numerics.arrays import Array, is_torch, to_numpy
+from gramfold.renamed import renamed
 from gramfold.sources import RELEASE_WORDS, Columns
+
+SMALL = ("drop_small", {"error": False, "drop": True})
+"""What `small` became."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class Federation:
     """Clients and the task they share; `description` says where they came from.
 
     >>> from gramfold.federation import digits
-    >>> federation = Federation.from_dataset(digits(), clients=5, partition="dirichlet:0.5", seed=0)
+    >>> federation = Federation.from_dataset(digits(), clients=5, partition="dirichlet:0.5", random_state=0)
     >>> len(federation), federation.task.outputs
     (5, 10)
     """
@@ -87,31 +91,32 @@ class Federation:
         return {"classes": list(self.task.labels), "counts": counts}
 
     @classmethod
+    @renamed(seed="random_state", test="test_size", small=SMALL)
     def split(
         cls,
         X: Array,
         y: Array,
         clients: int = 20,
         partition: str | None = None,
-        test: float = 0.25,
-        seed: int = 0,
+        test_size: float = 0.25,
+        random_state: int = 0,
         *,
         train: np.ndarray | None = None,
         ids: np.ndarray | None = None,
         blocks: np.ndarray | None = None,
         min_size: int = 2,
-        small: str = "error",
+        drop_small: bool = False,
         regression: bool = False,
         name: str = "arrays",
     ) -> "Federation":
         """Cut one data set into clients.
 
         `train` marks training rows: then both splits are cut with the same class proportions; without it, each client's data
-        is split and `test` is the part held out. `ids` gives each row's client: those are the clients, and nothing is drawn.
+        is split and `test_size` is the part held out. `ids` gives each row's client: those are the clients, and nothing is drawn.
         `blocks` gives what each row is part of, such as a recording: rows of one are held out, and left out, together.
         `partition` None: "natural" where each row's client is known, else "dirichlet:0.1" (for regression "iid"). A partition
-        with a client of fewer than `min_size` samples is redrawn, and after many redraws an error; small="drop" drops such
-        clients. X is features (n x d; SciPy's sparse ones stay sparse) or images (n x H x W x channels, or n x H x W).
+        with a client of fewer than `min_size` samples is redrawn, and after many redraws an error; `drop_small` drops
+        such clients. X is features (n x d; SciPy's sparse ones stay sparse) or images (n x H x W x channels, or n x H x W).
         """
         if ids is not None and partition not in (None, "natural"):
             raise GramfoldError(f"ids= says whose each sample is, which partition={partition!r} would not heed; give one of them")
@@ -126,33 +131,31 @@ class Federation:
         together = None if blocks is None else block_codes(blocks, n, name)
         marked = None if train is None else np.asarray(train)
         dataset = Dataset(name, X, targets, labels, marked, owners, origin=origin, blocks=together)
-        return cls.from_dataset(dataset, clients, partition, test, seed, min_size=min_size, small=small)
+        return cls.from_dataset(dataset, clients, partition, test_size, random_state, min_size=min_size, drop_small=drop_small)
 
     @classmethod
+    @renamed(seed="random_state", test="test_size", small=SMALL)
     def from_dataset(
         cls,
         dataset: Dataset,
         clients: int = 20,
         partition: str | None = None,
-        test: float = 0.25,
-        seed: int = 0,
+        test_size: float = 0.25,
+        random_state: int = 0,
         *,
         min_size: int = 2,
-        small: str = "error",
+        drop_small: bool = False,
     ) -> "Federation":
         """Cut a Dataset into clients; see `split`. A partition that is given holds also where the data says whose each row is."""
-        if small not in ("error", "drop"):
-            raise GramfoldError(f"small must be 'error' or 'drop', got {small!r}")
-        _check_fraction(test)
-        if seed < 0:
-            raise GramfoldError(f"a seed must be a whole number from 0 up, got {seed}")
+        _check_fraction(test_size)
+        _check_random_state(random_state)
         if partition is None:
             partition = "natural" if dataset.client is not None else "dirichlet:0.1" if dataset.labels is not None else "iid"
         how, codes, train = Partition.parse(partition), dataset.codes, dataset.train
         if dataset.labels is None and how.kind not in ("iid", "quantity", "natural"):
             raise GramfoldError(f"partition {partition!r} goes by class; for regression use iid, quantity:ALPHA or natural")
         places = np.arange(len(codes)) if train is None else np.flatnonzero(train)
-        rng = seeds.generator(seed, "partition")
+        rng = seeds.generator(random_state, "partition")
         if how.kind == "natural":
             if dataset.client is None:
                 raise GramfoldError(
@@ -162,7 +165,7 @@ class Federation:
             names, owners = np.unique(dataset.client.astype(str), return_inverse=True)
         else:
             names, owners = np.arange(clients).astype(str), np.empty(len(codes), dtype=np.int64)
-            if small == "drop":
+            if drop_small:
                 owners[places] = how.draw(codes[places], clients, rng)
             else:
                 owners[places] = how.cut(codes[places], clients, rng, min_size)
@@ -170,18 +173,18 @@ class Federation:
                 owners[~train] = follow(codes[places], owners[places], codes[~train], clients, rng)
         sizes = np.bincount(owners[places], minlength=len(names))
         kept = np.flatnonzero(sizes >= max(min_size, 1))
-        if small == "error" and len(kept) < len(names):
+        if not drop_small and len(kept) < len(names):
             who = str(names[np.argmin(sizes)])
             raise GramfoldError(f"client {who!r} has {sizes.min()} training samples, fewer than {min_size}; {DROP}")
         if not len(kept):
             raise GramfoldError(f"no client has {min_size} samples; ask for fewer clients")
-        pool = _Pool(dataset, owners, names, test, seed)
+        pool = _Pool(dataset, owners, names, test_size, random_state)
         if train is not None:
             held_out = np.zeros(len(kept), dtype=np.int64)
         elif dataset.blocks is not None:
             held_out = np.array([len(pool.rows(int(k))[1]) for k in kept])
         else:
-            held_out = held_out_size(sizes[kept], test)
+            held_out = held_out_size(sizes[kept], test_size)
         checked = None
         if dataset.recode is not None:
             splits = pool.splits(kept, natural=how.kind == "natural")
@@ -189,21 +192,24 @@ class Federation:
             checked = partial(check_rows, dataset, splits)
         inputs = int(np.prod(dataset.inputs.shape[1:]))
         shape = dataset.inputs.shape[1:] if dataset.inputs.ndim > 2 else ()
-        task = Task(inputs, dataset.labels, dataset.outputs, seed, int((sizes[kept] - held_out).sum()), shape, dataset.origin)
+        task = Task(
+            inputs, dataset.labels, dataset.outputs, random_state, int((sizes[kept] - held_out).sum()), shape, dataset.origin
+        )
         origin = {} if dataset.origin is None else {"origin": str(dataset.origin)}
         description = {
             "data": {"name": dataset.name, "samples": len(codes), "inputs": inputs, "outputs": dataset.outputs, **origin},
             "partition": {"kind": str(how), "clients": len(kept), "dropped": len(names) - len(kept), "min_size": min_size},
         }
-        cut = partial(cls.from_dataset, dataset, clients, partition, test, min_size=min_size, small=small)
+        cut = partial(cls.from_dataset, dataset, clients, partition, test_size, min_size=min_size, drop_small=drop_small)
         return cls(_PoolClients(pool, kept), task, description, cut, checked)
 
     @classmethod
+    @renamed(seed="random_state", test="test_size")
     def from_clients(
         cls,
         clients: Mapping[str, Any] | Sequence[Any] | str | Path,
-        test: float = 0.25,
-        seed: int = 0,
+        test_size: float = 0.25,
+        random_state: int = 0,
         *,
         labels: Sequence[int | str] | None = None,
         regression: bool = False,
@@ -222,17 +228,18 @@ class Federation:
 
         Tables are encoded together, by sums of what each client says of its own training rows: see `gf.load_data`, which takes
         the same `label_column`, `client_column`, `split_column`, `columns` and `release_words`. Columns go by name; what a client
-        lacks is missing there. Where nothing says which samples are for testing, `test` is the part held out. `labels` lists the
-        classes of arrays; without it every client is loaded once to learn them. `blocks` says of a client's samples (its training
-        samples, where it has test samples) which belong together, such as the recording that each is a window of: they are held
-        out together, and left out together. In tables that is a column, `block_column`.
+        lacks is missing there. Where nothing says which samples are for testing, `test_size` is the part held out. `labels` lists
+        the classes of arrays; without it every client is loaded once to learn them. `blocks` says of a client's samples (its
+        training samples, where it has test samples) which belong together, such as the recording that each is a window
+        of: they are held out together, and left out together. In tables that is a column, `block_column`.
 
         >>> north = {"age": [63, 41, None, 58] * 5, "sex": ["f", "m", "m", "f"] * 5, "num": [2, 0, 0, 1] * 5}
         >>> south = {"age": [70, 35, 44, 61] * 5, "num": [1, 0, 0, 3] * 5}
         >>> Federation.from_clients({"north": north, "south": south}, label_column="num > 0")
         Federation(2 clients, 30 training samples, 4 inputs, 2 classes; partition natural, seed 0)
         """
-        _check_fraction(test)
+        _check_fraction(test_size)
+        _check_random_state(random_state)
         if isinstance(clients, Mapping | Sequence) and not len(clients):
             raise GramfoldError("a federation needs at least one client")
         named = {
@@ -247,7 +254,8 @@ class Federation:
                 raise GramfoldError("labels= is for clients given as arrays; tables say their classes in label_column=")
             if blocks is not None:
                 raise GramfoldError("blocks= is for clients given as arrays; tables have a column of them, block_column=")
-            return cls.from_dataset(table_dataset(tables, release_words), partition="natural", test=test, seed=seed, min_size=1)
+            pooled = table_dataset(tables, release_words)
+            return cls.from_dataset(pooled, partition="natural", test_size=test_size, random_state=random_state, min_size=1)
         given = next((name for name, column in {**named, "columns": columns}.items() if column is not None), None)
         if given is not None:
             raise GramfoldError(f"{given}= is for clients given as tables, and these are numbers already; leave it out")
@@ -271,8 +279,8 @@ class Federation:
             if outputs < 2:
                 raise GramfoldError("only one class in the labels; classification needs at least two")
         shape = tuple(X.shape[1:]) if X.ndim > 2 else ()
-        task = Task(inputs, known, outputs, seed, samples_of(sources, test, bool(together)), shape, origin)
-        made = [given_client(name, source, task, test, together.get(name)) for name, source in sources.items()]
+        task = Task(inputs, known, outputs, random_state, samples_of(sources, test_size, bool(together)), shape, origin)
+        made = [given_client(name, source, task, test_size, together.get(name)) for name, source in sources.items()]
         description = {
             "data": {"name": "clients", "inputs": inputs, "outputs": outputs},
             "partition": {"kind": "given", "clients": len(made), "dropped": 0},
@@ -280,11 +288,18 @@ class Federation:
         return cls(made, task, description)
 
 
+def _check_random_state(given: Any) -> None:
+    if not isinstance(given, int | np.integer) or given < 0:
+        raise GramfoldError(f"random_state must be a whole number from 0 up, got {given!r}")
+
+
 def _check_fraction(test: Any) -> None:
     if not isinstance(test, int | float | np.number):
-        raise GramfoldError(f"test= is the part held out, such as 0.25, got {type(test).__name__}; give samples as {WITH_TEST}")
+        raise GramfoldError(
+            f"test_size= is the part held out, such as 0.25, got {type(test).__name__}; give samples as {WITH_TEST}"
+        )
     if not 0 <= test < 1:
-        raise GramfoldError(f"the test part must lie in [0, 1), got {test}")
+        raise GramfoldError(f"the test size must lie in [0, 1), got {test}")
 
 
 def _validating(client: Client, task: Task, part: float) -> Client:

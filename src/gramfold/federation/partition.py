@@ -8,7 +8,7 @@ import numpy as np
 from gramfold.errors import GramfoldError
 
 REDRAWS = 100
-DROP = 'leave small clients out with small="drop" (--drop-small), or lower min_size'
+DROP = "leave small clients out with drop_small=True (--drop-small), or lower min_size"
 """What to do where clients are too small."""
 
 

@@ -122,7 +122,7 @@ class Reading:
             raise GramfoldError(f"{whose} has {width} numbers per sample, the task {task.inputs}")
         targets = found.targets if found.labels is None else np.asarray(found.labels)[found.targets]
         known = replace(found, client=owners, labels=task.labels, targets=task.encode(whose, targets), recode=None, whole=False)
-        cut = Federation.from_dataset(known, partition="natural", test=self.test, seed=task.seed, min_size=1)
+        cut = Federation.from_dataset(known, partition="natural", test_size=self.test, random_state=task.seed, min_size=1)
         return Part(digest_of(found), cut.clients)
 
 

@@ -154,6 +154,13 @@ class Head:
         bounds = arrays.like(self.bounds, total)
         return total.clip(bounds[:, 0], bounds[:, 1])
 
+    def decision_function(self, inputs: Array) -> np.ndarray:
+        """As in scikit-learn: n x classes scores, of two classes the second's less the first's, n numbers."""
+        if self.labels is None:
+            raise GramfoldError("this head predicts values, not classes; see predict")
+        scores = np.asarray(arrays.to_numpy(self.scores(inputs)))
+        return scores[:, 1] - scores[:, 0] if len(self.labels) == 2 else scores
+
     def predict_codes(self, inputs: Array) -> np.ndarray:
         """The index of each sample's best class."""
         return np.asarray(arrays.to_numpy(self.scores(inputs).argmax(1)))

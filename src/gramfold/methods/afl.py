@@ -20,26 +20,28 @@ from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import counting, left_out_by_mean, root_weights
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
+from gramfold.renamed import renamed
 
 
+@renamed(beta="penalty")
 @dataclass(frozen=True)
 class AFL(Analytic):
-    """One shared head, exactly that of pooled data. `beta`: the ridge penalty; None: by GCV."""
+    """One shared head, exactly that of pooled data. `penalty`: the ridge penalty; None: by GCV."""
 
     name: ClassVar[str] = "afl"
     summary: ClassVar[str] = "one shared ridge head, exactly that of pooled data"
     paper: ClassVar[str] = "He et al., CVPR 2025, arXiv 2405.16240"
     probabilistic: ClassVar[bool] = True
 
-    beta: float | None = None
+    penalty: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_penalties("beta")
+        self.check_penalties("penalty")
 
     def solve(self, total: Moments, broadcast: Begin) -> Shared:
-        pooled = PooledRidge.of(total, self.beta, broadcast.space.units())
-        return Shared(broadcast.space, pooled.weights, {"beta": pooled.beta}, pooled.leverage, pooled.temperature)
+        pooled = PooledRidge.of(total, self.penalty, broadcast.space.units())
+        return Shared(broadcast.space, pooled.weights, {"penalty": pooled.beta}, pooled.leverage, pooled.temperature)
 
     def personalize(self, client: ClientData, broadcast: Shared) -> Head:
         space, found = broadcast.space, {}

@@ -31,6 +31,7 @@ from gramfold.methods.spaces import (
 )
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
+from gramfold.renamed import renamed
 from gramfold.solve.own import OwnRidge
 from gramfold.solve.temperature import fit_temperature
 from gramfold.wire.record import Record
@@ -56,12 +57,13 @@ class Primary(Record, kind="apfl/primary"):
     temperature: float | None = None
 
 
+@renamed(beta="penalty", gamma="refinement_penalty")
 @dataclass(frozen=True)
 class APFL(Analytic):
-    """`features`, `refinement`: the maps of the two streams (equal ones are one and the same draw). `beta`, `gamma`: their
-    penalties. `lam`: the refinement's weight.
+    """`features`, `refinement`: the maps of the two streams (equal ones are one and the same draw). `penalty`,
+    `refinement_penalty`: their ridge penalties. `lam`: the refinement's weight.
 
-    None: beta by GCV, gamma and lam each client's own by leave-one-out.
+    None: the penalty by GCV, the refinement's and lam each client's own by leave-one-out.
     """
 
     name: ClassVar[str] = "apfl"
@@ -69,14 +71,14 @@ class APFL(Analytic):
     paper: ClassVar[str] = "Fan et al., arXiv 2508.10732"
     probabilistic: ClassVar[bool] = True
 
-    beta: float | None = None
+    penalty: float | None = None
     refinement: MapLike = "relu:1024"
-    gamma: float | None = None
+    refinement_penalty: float | None = None
     lam: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_penalties("beta", "gamma", "lam")
+        self.check_penalties("penalty", "refinement_penalty", "lam")
 
     def start(self, space: Space, task: Task) -> Streams:
         same = self.refinement == self.features
@@ -87,8 +89,8 @@ class APFL(Analytic):
         return Streams(replace(start.space, map=map), psi)
 
     def solve(self, total: Moments, broadcast: Streams) -> Primary:
-        space, pooled = broadcast.space, PooledRidge.of(total, self.beta, broadcast.space.units())
-        chosen = {"beta": pooled.beta}
+        space, pooled = broadcast.space, PooledRidge.of(total, self.penalty, broadcast.space.units())
+        chosen = {"penalty": pooled.beta}
         return Primary(space, broadcast.refinement, pooled.weights, pooled.leverage, chosen, pooled.temperature)
 
     def personalize(self, client: ClientData, broadcast: Primary) -> Head:
@@ -99,7 +101,7 @@ class APFL(Analytic):
         targets, roots = space.targets(train, rows), root_weights(train, rows)
         one_map = psi.fingerprint == phi.fingerprint
         own = OwnRidge(rows if one_map else psi(train.inputs), roots, space.units(psi))
-        gamma, lam, chosen = self.gamma, self.lam, dict(broadcast.chosen)
+        gamma, lam, chosen = self.refinement_penalty, self.lam, dict(broadcast.chosen)
         # exact leave-one-out for the refinement, approximate (by mean leverage) for the base
         leverage = broadcast.leverage if client.contributed else 0.0
         base_left_out = left_out_by_mean(targets, base, leverage, 1.0 if roots is None else roots**2)
@@ -107,7 +109,7 @@ class APFL(Analytic):
             candidates = left_out_blends(own, targets - base, base_left_out, gamma, lam)
             found, scores = choose_candidate(candidates, targets, space.classification, train.weights)
             chosen |= found
-            gamma, lam = found["gamma"], found["lam"]
+            gamma, lam = found["refinement_penalty"], found["lam"]
             personal = own.solve(targets - base, gamma)
         else:
             personal, fit = own.solve_with_left_out(targets - base, gamma)

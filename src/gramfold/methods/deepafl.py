@@ -33,6 +33,7 @@ from gramfold.methods.spaces import MapLike, Space, counting, draw_map, plain_te
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.renamed import renamed
 from gramfold.wire.record import Record
 
 REPRESENTATION, LAYERS, WIDENED = "representation", "layers", "widened"
@@ -60,6 +61,7 @@ class Deep(Record, kind="deepafl"):
         return self.pooled.chosen if self.pooled is not None else {}
 
 
+@renamed(beta="penalty")
 @dataclass(frozen=True)
 class DeepAFL(Method):
     """`features`: the first map; None: the features themselves and GELU ones, one for every four samples, up to 1024. `depth`:
@@ -74,7 +76,7 @@ class DeepAFL(Method):
 
     features: MapLike | None = None
     refinement: MapLike = "relu:1024"
-    beta: float | None = None
+    penalty: float | None = None
     weights: tuple[float, float] | None = None
     regime: str = "sum"
     depth: int = 5
@@ -83,7 +85,7 @@ class DeepAFL(Method):
     personal: bool = True
 
     def __post_init__(self) -> None:
-        self.check_penalties("beta", "shrinkage")
+        self.check_penalties("penalty", "shrinkage")
         if self.depth < 0 or self.shrinkage == 0 or self.activation not in ACTIVATIONS:
             raise GramfoldError("DeepAFL needs a depth from 0 up, a positive shrinkage, and one of: " + ", ".join(ACTIVATIONS))
         require_regime(self.regime, self.name)
@@ -118,8 +120,8 @@ class DeepAFL(Method):
             grown = deep.with_inner(_step(total, deep.next_outer, self.shrinkage))
             return replace(broadcast, space=replace(space, map=grown))
         if deep.layers == self.depth:
-            return replace(broadcast, pooled=pool(total, self.beta, self.regime, broadcast.seed, space.units()))
-        ridge = PooledRidge.of(total, self.beta, space.units())
+            return replace(broadcast, pooled=pool(total, self.penalty, self.regime, broadcast.seed, space.units()))
+        ridge = PooledRidge.of(total, self.penalty, space.units())
         return replace(broadcast, space=replace(space, map=deep.with_outer(ridge.weights)))
 
     def personalize(self, client: ClientData, broadcast: Deep) -> Head:

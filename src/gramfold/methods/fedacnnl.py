@@ -25,6 +25,7 @@ from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
+from gramfold.renamed import renamed
 from gramfold.wire.record import Record
 
 
@@ -38,10 +39,11 @@ class Network(Record, kind="fedacnnl"):
     chosen: Mapping[str, Any] | None = None
 
 
+@renamed(beta="penalty")
 @dataclass(frozen=True)
 class FedACnnL(Method):
     """One shared network, every layer exactly that of pooled data. `network`: a preset ("lenet" and "five" are like the paper's)
-    or terms joined by `+`. `beta`: the ridge penalty of every layer; None: by GCV,
+    or terms joined by `+`. `penalty`: the ridge penalty of every layer; None: by GCV,
     each its own, and for convolutions the patches' mean variance."""
 
     name: ClassVar[str] = "fedacnnl"
@@ -50,10 +52,10 @@ class FedACnnL(Method):
     input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
 
     network: str = DEFAULT
-    beta: float | None = None
+    penalty: float | None = None
 
     def __post_init__(self) -> None:
-        self.check_penalties("beta")
+        self.check_penalties("penalty")
         layers(self.network)
 
     @property
@@ -71,10 +73,10 @@ class FedACnnL(Method):
 
     def aggregate(self, total: Moments, broadcast: Network) -> Network:
         if not network_of(broadcast.space).complete:
-            space, _ = with_next_layer(broadcast.space, total, broadcast.seed, self.beta)
+            space, _ = with_next_layer(broadcast.space, total, broadcast.seed, self.penalty)
             return replace(broadcast, space=space)
-        pooled = PooledRidge.of(total, self.beta)
-        return replace(broadcast, weights=pooled.weights, chosen={"beta": pooled.beta})
+        pooled = PooledRidge.of(total, self.penalty)
+        return replace(broadcast, weights=pooled.weights, chosen={"penalty": pooled.beta})
 
     def personalize(self, client: ClientData, broadcast: Network) -> Head:
         return self.global_head(broadcast)

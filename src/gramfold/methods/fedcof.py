@@ -26,6 +26,7 @@ from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map, plain_term
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.renamed import renamed
 from gramfold.solve.ridge import factorise
 from gramfold.solve.temperature import fit_temperature
 from gramfold.uploads import PerClient, require_shapes
@@ -53,10 +54,11 @@ class ClassSums(Record, Asked, kind="fedcof"):
                 raise GramfoldError("a class of no samples has no sum to send")
 
 
+@renamed(gamma="penalty")
 @dataclass(frozen=True)
 class FedCOF(Method):
     """One shared head, for as many bytes as class means take. `features`: the map; None: a linear one without an intercept.
-    `gamma`: how much of the mean variance is added to every class's."""
+    `penalty`: how much of the mean variance is added to every class's."""
 
     name: ClassVar[str] = "fedcof"
     summary: ClassVar[str] = "one shared head, made of clients' class means alone"
@@ -64,10 +66,10 @@ class FedCOF(Method):
     probabilistic: ClassVar[bool] = True
 
     features: MapLike | None = None
-    gamma: float = 1.0
+    penalty: float = 1.0
 
     def __post_init__(self) -> None:
-        self.check_penalties("gamma")
+        self.check_penalties("penalty")
 
     def revisable(self, broadcast: Any) -> None:
         """A sum of outer products of class means, one for each client, is no sum over samples."""
@@ -93,7 +95,7 @@ class FedCOF(Method):
         return asked
 
     def aggregate(self, total: PerClient, broadcast: ClassSums) -> Shared:
-        weights = solved(list(total.in_order()), len(broadcast.space.labels or ()), self.gamma)
+        weights = solved(list(total.in_order()), len(broadcast.space.labels or ()), self.penalty)
         return Shared(broadcast.space, weights, {})
 
     def personalize(self, client: ClientData, broadcast: Shared) -> Head:

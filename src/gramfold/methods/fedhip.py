@@ -22,6 +22,7 @@ from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space, counting, left_out_by_mean, root_weights, scaled
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
+from gramfold.renamed import renamed
 from gramfold.solve.ridge import Factor
 from gramfold.solve.temperature import fit_temperature
 from gramfold.solve.update import update_solution
@@ -49,10 +50,11 @@ class Solved(Record, kind="fedhip/solved"):
     leverage: float = 0.0
 
 
+@renamed(gamma="penalty")
 @dataclass(frozen=True)
 class FedHiP(Analytic):
     """`alpha`: the weight of the client's own data beyond its share; None: each client's own, by leave-one-out (at the server:
-    by GCV). `gamma`: the ridge penalty; None: by GCV. `at`: where heads are personalised, "client" or "server"."""
+    by GCV). `penalty`: the ridge penalty; None: by GCV. `at`: where heads are personalised, "client" or "server"."""
 
     name: ClassVar[str] = "fedhip"
     summary: ClassVar[str] = "the shared head, re-solved with the client's own data weighted up"
@@ -61,22 +63,22 @@ class FedHiP(Analytic):
     probabilistic: ClassVar[bool] = True
 
     alpha: float | None = None
-    gamma: float | None = None
+    penalty: float | None = None
     at: str = "client"
 
     def __post_init__(self) -> None:
         if self.at not in ("client", "server"):
             raise GramfoldError(f"FedHiP personalises at 'client' or 'server', not {self.at!r}")
         super().__post_init__()
-        self.check_penalties("alpha", "gamma")
+        self.check_penalties("alpha", "penalty")
 
     @property
     def answer(self) -> Callable[[Any | None, Any], Record] | None:
         return self._answered if self.at == "server" else None
 
     def solve(self, total: Moments, broadcast: Begin) -> Pooled:
-        pooled = PooledRidge.of(total, self.gamma, broadcast.space.units())
-        return Pooled(broadcast.space, pooled.weights, pooled.factor, {"gamma": pooled.beta}, pooled.temperature)
+        pooled = PooledRidge.of(total, self.penalty, broadcast.space.units())
+        return Pooled(broadcast.space, pooled.weights, pooled.factor, {"penalty": pooled.beta}, pooled.temperature)
 
     def _answered(self, upload: Moments | None, broadcast: Pooled) -> Record:
         if upload is None:

@@ -13,26 +13,24 @@ from typing import ClassVar
 
 from gramfold.errors import GramfoldError
 from gramfold.methods.fedcgs import FedCGS
+from gramfold.renamed import renamed
 
 
+@renamed(shrink="shrinkage")
 @dataclass(frozen=True)
 class GHOFL(FedCGS):
-    """One shared linear discriminant, exactly that of pooled data. `shrink`: the part of the covariance that is replaced by the
-    mean variance (0.05 in the released code), or, where features share no unit, by its own diagonal."""
+    """One shared linear discriminant, exactly that of pooled data. `shrinkage`: the part of the covariance that is replaced by
+    the mean variance (0.05 in the released code), or, where features share no unit, by its own diagonal."""
 
     name: ClassVar[str] = "gh-ofl"
     summary: ClassVar[str] = "one shared linear discriminant, with that within classes"
     paper: ClassVar[str] = "Turazza et al., ICLR 2026, arXiv 2602.01186"
     within: ClassVar[bool] = True
 
-    shrink: float = 0.05
+    shrinkage: float = 0.05
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_penalties("shrink")
-        if self.shrink > 1:
-            raise GramfoldError(f"gh-ofl's shrink is a part of the covariance, from 0 to 1; got {self.shrink}")
-
-    @property
-    def shrinkage(self) -> float:
-        return self.shrink
+        self.check_penalties("shrinkage")
+        if self.shrinkage > 1:
+            raise GramfoldError(f"gh-ofl's shrinkage is a part of the covariance, from 0 to 1; got {self.shrinkage}")

@@ -16,13 +16,15 @@ from gramfold.methods.spaces import counting, root_weights
 from gramfold.numerics import memory
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.magnitude import require_products
+from gramfold.renamed import renamed
 from gramfold.solve.own import OwnRidge
 from gramfold.solve.temperature import fit_temperature
 
 
+@renamed(beta="penalty")
 @dataclass(frozen=True)
 class Local(Analytic):
-    """No federation. `beta`: the ridge penalty; None: each client's own, by leave-one-out."""
+    """No federation. `penalty`: the ridge penalty; None: each client's own, by leave-one-out."""
 
     name: ClassVar[str] = "local"
     summary: ClassVar[str] = "each client alone: ridge on its own data"
@@ -30,11 +32,11 @@ class Local(Analytic):
     probabilistic: ClassVar[bool] = True
     learns: ClassVar[bool] = False
 
-    beta: float | None = None
+    penalty: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_penalties("beta")
+        self.check_penalties("penalty")
         if self._plan is not None:
             raise GramfoldError("local learns nothing together; use a map without @learned")
 
@@ -55,13 +57,13 @@ class Local(Analytic):
         rows = space.map(train.inputs)
         targets, roots = space.targets(train, rows), root_weights(train, rows)
         require_products(features=rows, targets=targets)
-        ridges = {bool(units.shared): OwnRidge(rows, roots, units) for units in space.units().tried(self.beta)}
+        ridges = {bool(units.shared): OwnRidge(rows, roots, units) for units in space.units().tried(self.penalty)}
         found, scores = choose_candidate(self._left_out(ridges, targets), targets, space.classification, train.weights)
-        weights = ridges[bool(found.pop("one_unit"))].solve(targets, found["beta"])
+        weights = ridges[bool(found.pop("one_unit"))].solve(targets, found["penalty"])
         temperature = fit_temperature(scores, train.targets, counts=train.weights) if space.classification else None
-        return space.head(weights, self.name, found if self.beta is None else {}, temperature)
+        return space.head(weights, self.name, found if self.penalty is None else {}, temperature)
 
     def _left_out(self, ridges: Mapping[bool, OwnRidge], targets: Array) -> Iterator[Candidate]:
         for one_unit, ridge in ridges.items():
-            for penalty in map(float, penalty_grid(ridge.kernel) if self.beta is None else [self.beta]):
-                yield {"beta": penalty, "one_unit": one_unit}, ridge.left_out(targets, penalty)
+            for penalty in map(float, penalty_grid(ridge.kernel) if self.penalty is None else [self.penalty]):
+                yield {"penalty": penalty, "one_unit": one_unit}, ridge.left_out(targets, penalty)

@@ -15,12 +15,14 @@ from gramfold.methods.analytic import Shared
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import counting
 from gramfold.numerics.arrays import to_numpy
+from gramfold.renamed import renamed
 from gramfold.solve.temperature import fit_temperature
 
 
+@renamed(beta="penalty")
 @dataclass(frozen=True)
 class LocalClasses(AFL):
-    """AFL's head with locally absent classes masked. `beta`: the ridge penalty; None: by GCV."""
+    """AFL's head with locally absent classes masked. `penalty`: the ridge penalty; None: by GCV."""
 
     name: ClassVar[str] = "localclasses"
     summary: ClassVar[str] = "AFL's head, choosing only among the classes a client has"

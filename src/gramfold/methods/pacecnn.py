@@ -18,6 +18,7 @@ from gramfold.methods.pace.server import Pooled, pool, require_regime, shared_he
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
+from gramfold.renamed import renamed
 from gramfold.wire.record import Record
 
 
@@ -34,9 +35,10 @@ class Network(Record, kind="pacecnn"):
         return self.pooled.chosen if self.pooled is not None else {}
 
 
+@renamed(beta="penalty")
 @dataclass(frozen=True)
 class PaceCNN(Method):
-    """`network`: as FedACnnL's. `beta`, `weights`, `regime`: as PACE's; the refinement uses the network's output, too."""
+    """`network`: as FedACnnL's. `penalty`, `weights`, `regime`: as PACE's; the refinement uses the network's output, too."""
 
     name: ClassVar[str] = "pacecnn"
     summary: ClassVar[str] = "PACE's personal heads over a convolutional network solved layer by layer; calibrated"
@@ -45,12 +47,12 @@ class PaceCNN(Method):
     input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
 
     network: str = DEFAULT
-    beta: float | None = None
+    penalty: float | None = None
     weights: tuple[float, float] | None = None
     regime: str = "sum"
 
     def __post_init__(self) -> None:
-        self.check_penalties("beta")
+        self.check_penalties("penalty")
         layers(self.network)
         require_regime(self.regime, self.name)
 
@@ -71,7 +73,7 @@ class PaceCNN(Method):
 
     def aggregate(self, total: Moments, broadcast: Network) -> Network:
         if network_of(broadcast.space).complete:
-            pooled = pool(total, self.beta, self.regime, broadcast.seed, broadcast.space.units())
+            pooled = pool(total, self.penalty, self.regime, broadcast.seed, broadcast.space.units())
             return replace(broadcast, pooled=pooled)
         space, _ = with_next_layer(broadcast.space, total, broadcast.seed, penalty=None)
         return replace(broadcast, space=space)

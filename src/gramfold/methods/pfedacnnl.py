@@ -27,6 +27,7 @@ from gramfold.methods.spaces import OneGroup, Space
 from gramfold.moments import Moments
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
+from gramfold.renamed import renamed
 from gramfold.solve.dual import ridge_from_rows
 from gramfold.solve.leave_one_out import Kernel
 from gramfold.solve.ridge import factorise
@@ -70,6 +71,7 @@ class Groups(Record, kind="pfedacnnl"):
         return nearest(describe(sums["counts"], sums["sums"], means), centres)
 
 
+@renamed(beta="penalty")
 @dataclass(frozen=True)
 class PFedACnnL(Method):
     """`groups`: how many; None: as many as the clients form, perhaps one. With 1 only sums over all clients are sent.
@@ -82,12 +84,12 @@ class PFedACnnL(Method):
     input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
 
     network: str = DEFAULT
-    beta: float | None = None
+    penalty: float | None = None
     groups: int | None = None
     lam: float | None = None
 
     def __post_init__(self) -> None:
-        self.check_penalties("beta", "lam")
+        self.check_penalties("penalty", "lam")
         layers(self.network)
         if self.lam == 0 or (self.groups is not None and self.groups < 1):
             raise GramfoldError("pFedACnnL needs a positive lam and at least one group, or None to have them chosen")
@@ -125,10 +127,10 @@ class PFedACnnL(Method):
         for g, so_far in enumerate(broadcast.groups):
             moments = total.groups[g] if g in total.groups else total.total()  # no client of this group answered
             if network_of(so_far.space).complete:
-                pooled = PooledRidge.of(moments, self.beta)
+                pooled = PooledRidge.of(moments, self.penalty)
                 solved.append(replace(so_far, weights=pooled.weights, leverage=pooled.leverage))
             else:
-                space, layer = with_next_layer(so_far.space, moments, broadcast.seed, self.beta)
+                space, layer = with_next_layer(so_far.space, moments, broadcast.seed, self.penalty)
                 solved.append(replace(so_far, space=space, scales=[*so_far.scales, layer.scales]))
         return replace(broadcast, groups=solved)
 

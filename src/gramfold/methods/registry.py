@@ -11,6 +11,7 @@ from importlib.metadata import entry_points
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from gramfold import renamed
 from gramfold.errors import GramfoldError
 from gramfold.features import FeatureMap
 from gramfold.methods.protocol import IN_CODE, Method
@@ -73,14 +74,14 @@ def spec_of(method: Method) -> str:
 def make_method(name: str, **parameters: Any) -> Method:
     """The method of that name, its parameters checked.
 
-    >>> make_method("afl", beta=1.0)
-    AFL(features=None, beta=1.0)
+    >>> make_method("afl", penalty=1.0)
+    AFL(features=None, penalty=1.0)
     """
     kind = find_method(name)
     types = get_type_hints(kind)
     known = {field.name: types[field.name] for field in dataclasses.fields(kind) if field.metadata != IN_CODE}
     given = {}
-    for key, value in parameters.items():
+    for key, value in renamed.taken(kind, parameters).items():
         if key not in known:
             raise GramfoldError(f"method {name!r} has no parameter {key}; it has: {', '.join(known)}")
         given[key] = tuple(value) if isinstance(value, list) else value
@@ -89,6 +90,11 @@ def make_method(name: str, **parameters: Any) -> Method:
         if not _fits(given[key], known[key]):
             raise GramfoldError(f"{name}'s {key} must be {_in_words(known[key])}, got {value!r}")
     return kind(**given)
+
+
+def saved_method(name: str, parameters: Mapping[str, Any]) -> Method:
+    """The method that a file describes, which may know its parameters by former names."""
+    return make_method(name, **renamed.current(find_method(name), parameters))
 
 
 def _fits(value: Any, kind: Any) -> bool:

@@ -26,6 +26,7 @@ from gramfold.methods.phases import Link, Phase
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import Space, counting, draw_map, plain_term
 from gramfold.numerics import arrays
+from gramfold.renamed import renamed
 from gramfold.uploads import NamedSums
 from gramfold.wire.record import Record
 
@@ -71,10 +72,11 @@ class Bucketed:
         return Spread(start, seed)
 
 
+@renamed(beta="penalty")
 @dataclass(frozen=True)
 class SAFLe(AFL):
     """One shared head on bucketed inputs, exactly that of pooled data. `dim`: how many features; `group`: bits in a group;
-    `levels`: thresholds for each input. `beta`: the ridge penalty; None: by GCV. `features` are those that are bucketed."""
+    `levels`: thresholds for each input. `penalty`: the ridge penalty; None: by GCV. `features` are those that are bucketed."""
 
     name: ClassVar[str] = "safle"
     summary: ClassVar[str] = "AFL on codes of random groups of bucketed inputs"

@@ -13,6 +13,7 @@ from gramfold.federation import Task
 from gramfold.methods import Method, Tunable, make_method
 from gramfold.privacy import DP, Privacy, SecureSum
 from gramfold.remote.tasks import task_from_json
+from gramfold.renamed import setting
 
 PRIVACY = {"secure-threshold": 2 / 3, "dp-eps": 0.0, "dp-delta": 1e-5}
 """What can be set of a secure sum and of noise, and what it is otherwise."""
@@ -51,12 +52,14 @@ class Settings:
             parameters = json.loads(str(config.get("parameters") or "{}"))
             if not isinstance(parameters, dict):
                 raise ValueError("`parameters` is not a JSON object")
-            seed, minimum = int(config.get("seed", 0)), int(config.get("minimum-sites", 1))
+            seed, minimum = int(setting(config, "random-state", "seed", 0)), int(config.get("minimum-sites", 1))
             deadline, classes = float(config.get("deadline-seconds", 600.0)), int(config.get("max-classes", cls.max_classes))
             release = int(config.get("release-sites", cls.release_sites))
             share = float(config.get("max-share", cls.max_share))
             if seed < 0 or min(minimum, release) < 1 or not 0 < deadline < math.inf or classes < 2:
-                least = "`seed` must be at least 0, `minimum-sites` and `release-sites` at least 1, `max-classes` at least 2"
+                least = (
+                    "`random-state` must be at least 0, `minimum-sites` and `release-sites` at least 1, `max-classes` at least 2"
+                )
                 raise ValueError(f"{least}, `deadline-seconds` more than 0")
             if not 0 < share <= 1:
                 raise ValueError("`max-share` must be above 0 and at most 1")

@@ -35,7 +35,7 @@ from gramfold.federation.blocks import held_out_size
 from gramfold.federation.given import ClientArrays, given_client, load_source
 from gramfold.heads import Head
 from gramfold.imports import import_from
-from gramfold.methods import ClientData, Method, make_method
+from gramfold.methods import ClientData, Method, saved_method
 from gramfold.methods.finishing import finished, shared_head
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import to_numpy
@@ -333,7 +333,7 @@ class Site:
         allowed = {name.strip() for name in str(self.config.get("methods", "")).split(",")}
         if ":" in spec and not allowed & {spec, "*"}:
             raise SiteError(f"this site does not allow method {spec!r}; add it to `methods` in its configuration")
-        return make_method(spec, **header["parameters"])
+        return saved_method(spec, header["parameters"])
 
 
 def _listed_classes(path: Any) -> list[str] | None:

@@ -15,7 +15,7 @@ from gramfold import uploads, wire
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.federation import Task
 from gramfold.heads import Head, load_head
-from gramfold.methods import check_from_file, make_method, spec_of
+from gramfold.methods import check_from_file, saved_method, spec_of
 from gramfold.origin import Origin
 from gramfold.report import card_files, write_card
 from gramfold.results.folded import Run
@@ -63,7 +63,7 @@ class SavedRun(Record, kind="run"):
             check_from_file(self.method, allow_code)
             total = None if self.total is None else _unpacked(self.total)
             kept = {str(name): _unpacked(upload) for name, upload in self.uploads.items()}
-            method = make_method(self.method, **self.parameters)
+            method = saved_method(self.method, self.parameters)
             samples = {str(name): int(n) for name, n in self.samples.items()}
             return Run(method, task_from_dict(self.task), self.broadcast, total, samples, kept)
         except MALFORMED as error:

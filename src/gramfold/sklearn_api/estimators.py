@@ -22,6 +22,7 @@ from gramfold.heads import Head
 from gramfold.methods import METHODS, Method, find_method, make_method, spec_of
 from gramfold.numerics.arrays import Array, is_sparse, to_numpy
 from gramfold.origin import known_rows
+from gramfold.renamed import current, renamed, taken
 from gramfold.sources import TableEncoder, columns_of, encoded, folded_encoder, is_complete, is_frame
 
 SINGLE_GROUP = ""
@@ -30,15 +31,16 @@ NESTED = "method__"
 """What the names of the method's own parameters begin with."""
 
 
+@renamed(seed="random_state")
 class _Personalized(BaseEstimator):  # type: ignore[misc]
     """Base of both estimators: parameters, groups, heads, and the choice of head for each sample."""
 
     def __init__(
-        self, method: str | Method = "pace", *, group_column: str | int | None = None, seed: int = 0, device: str = "cpu"
+        self, method: str | Method = "pace", *, group_column: str | int | None = None, random_state: int = 0, device: str = "cpu"
     ) -> None:
         self.method = method
         self.group_column = group_column
-        self.seed = seed
+        self.random_state = random_state
         self.device = device
 
     # --- parameters ---
@@ -56,12 +58,16 @@ class _Personalized(BaseEstimator):  # type: ignore[misc]
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters. Those of the method, method__NAME, make a new method; the one that was given stays as it is."""
-        super().set_params(**{key: value for key, value in params.items() if not key.startswith(NESTED)})
+        own = {key: value for key, value in params.items() if not key.startswith(NESTED)}
+        super().set_params(**taken(type(self), own))
         nested = {key.removeprefix(NESTED): value for key, value in params.items() if key.startswith(NESTED)}
         if nested:
             with _value_errors():
                 self.method = _with_parameters(self.method, nested)
         return self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(current(type(self), state))
 
     def _method(self) -> Method:
         return make_method(self.method) if isinstance(self.method, str) else self.method
@@ -133,8 +139,8 @@ class _Personalized(BaseEstimator):  # type: ignore[misc]
                 raise InputError(f"method is a name or one of gramfold's methods, not {method!r}")
             federation = Federation.from_clients(
                 {name: (X[rows], targets[rows]) for name, rows in members.items()},
-                test=0.0,
-                seed=self.seed,
+                test_size=0.0,
+                random_state=self.random_state,
                 labels=labels,
                 regression=labels is None,
             )
@@ -226,6 +232,7 @@ def _with_parameters(method: str | Method, given: dict[str, Any]) -> Method:
     if not isinstance(method, str | Method):
         raise InputError(f"method is a name or one of gramfold's methods, not {method!r}")
     spec = method if isinstance(method, str) else spec_of(method)
+    given = taken(find_method(spec), given)
     if isinstance(method, str) or spec in METHODS:
         checked = make_method(spec, **given)
         given = {name: getattr(checked, name) for name in given}

@@ -35,7 +35,7 @@ def regression(tmp_path) -> Sites:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((140, 5))
     y = X @ rng.standard_normal((5, 2)) + 0.1 * rng.standard_normal((140, 2))
-    sites = Sites(tmp_path, gf.Federation.split(X, y, clients=7, seed=1, regression=True))
+    sites = Sites(tmp_path, gf.Federation.split(X, y, clients=7, random_state=1, regression=True))
     for client in sites.federation:
         path = tmp_path / f"{client.name}-samples.npz"
         samples.save(path, client, sites.federation.task)

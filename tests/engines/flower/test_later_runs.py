@@ -170,10 +170,10 @@ def test_a_site_that_is_away_stays_in_the_sum(sites, federation):
 
 def test_folded_uploads_of_another_run_are_refused(sites):
     sites.run(gf.AFL())
-    for method in (gf.AFL(beta=2.0), PACE):
+    for method in (gf.AFL(penalty=2.0), PACE):
         with pytest.raises(GramfoldError, match="another method, parameters or task; choose another folder"):
             sites.run(method)
-    assert sites.run(gf.AFL(beta=2.0), out="other")["sites"]["answered"] == sites.names
+    assert sites.run(gf.AFL(penalty=2.0), out="other")["sites"]["answered"] == sites.names
 
 
 def test_the_task_is_that_of_what_is_folded_already(sites):

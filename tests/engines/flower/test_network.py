@@ -47,7 +47,7 @@ TOLERANCE = {"fedavg": 1e-5}
 
 @pytest.fixture(scope="module")
 def three(blobs):
-    return gf.Federation.split(*blobs, clients=3, partition="dirichlet:0.5", seed=3)
+    return gf.Federation.split(*blobs, clients=3, partition="dirichlet:0.5", random_state=3)
 
 
 @pytest.fixture(scope="module")

@@ -198,7 +198,7 @@ def test_the_keys_that_are_handed_out_are_the_public_ones(project):
 
 def test_up_runs_an_app_as_it_says_and_leaves_nothing(tmp_path):
     """Its own words are copied into another shell, as anybody would; Ctrl-C ends everything."""
-    command = [sys.executable, "-m", "gramfold", "flower", "up", "--sites", "2", "--folder", "net"]
+    command = [sys.executable, "-m", "gramfold", "flower", "up", "--clients", "2", "--out", "net"]
     up = Process(command, tmp_path / "up.log", {**os.environ, "PYTHONUNBUFFERED": "1"}, tmp_path)
     try:
         _until(lambda: "The result will be in" in up.output(), up)

@@ -34,7 +34,7 @@ def federation():
     names = (*THREE, KILLED)
     codes = rng.integers(0, 4, (len(names), 120))
     X = rng.standard_normal((4, 8))[codes] + rng.standard_normal((*codes.shape, 8))
-    return gf.Federation.from_clients(dict(zip(names, zip(X, codes, strict=True), strict=True)), seed=1, labels=range(4))
+    return gf.Federation.from_clients(dict(zip(names, zip(X, codes, strict=True), strict=True)), random_state=1, labels=range(4))
 
 
 def has_shared(events: Path) -> bool:

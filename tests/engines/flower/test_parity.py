@@ -15,8 +15,9 @@ from gramfold.errors import GramfoldError
 from gramfold.features import parse
 
 EXACT = [
-    gf.Local(), gf.AFL(), gf.LocalClasses(), gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(), gf.APFL(lam=0.3, gamma=2.0),
-    gf.PACE(), gf.PACE(regime="sketch"), gf.PACE(features="bias+linear", precision="float16"),
+    gf.Local(), gf.AFL(), gf.LocalClasses(), gf.FedHiP(), gf.FedHiP(at="server"), gf.APFL(),
+    gf.APFL(lam=0.3, refinement_penalty=2.0), gf.PACE(), gf.PACE(regime="sketch"),
+    gf.PACE(features="bias+linear", precision="float16"),
     gf.PACE(features="bias+linear+fourier:300", regime="sketch", precision="int8"), gf.DeepAFL(depth=2),
     gf.DeepAFL(depth=1, regime="sketch"), ]  # fmt: skip
 SMALL = "conv:4:3:6+relu+max:2"
@@ -128,7 +129,7 @@ def test_sampled_sites_only_take_part_and_all_get_a_head(sites):
 
 
 def test_sites_that_are_asked_agree_on_the_task(sites, federation):
-    result = sites.run(gf.AFL(), task="", seed=3)
+    result = sites.run(gf.AFL(), task="", **{"random-state": 3})
     assert result["data"]["inputs"] == 8
     assert result["data"]["samples"] == federation.task.samples
     assert sites.distance(gf.AFL(), gf.run(gf.AFL(), federation)) < 1e-9
@@ -164,7 +165,7 @@ def test_a_feature_map_travels_as_its_description(sites, federation):
         ({"method": "nothing"}, "unknown method"),
         ({"parameters": "[]"}, "not a JSON object"),
         ({"parameters": "{"}, "cannot read the run's configuration"),
-        ({"parameters": '{"beta": "much"}'}, "beta must be a number"),
+        ({"parameters": '{"penalty": "much"}'}, "penalty must be a number"),
         ({"minimum-sites": 0}, "minimum-sites"),
         ({"deadline-seconds": -1.0}, "deadline-seconds"),
         ({"task": "{}"}, "cannot read the task"),

@@ -105,7 +105,7 @@ def test_too_many_that_die_end_the_run_and_are_named(sites):
 
 
 def test_two_sites_are_too_few(blobs, tmp_path):
-    two = Sites(tmp_path, gf.Federation.split(*blobs, clients=2, partition="iid", seed=0))
+    two = Sites(tmp_path, gf.Federation.split(*blobs, clients=2, partition="iid", random_state=0))
     with pytest.raises(GramfoldError, match="only 2 of at least 3"):
         two.run(gf.AFL(), secure=True)
 

@@ -128,7 +128,7 @@ def test_an_upload_has_the_same_id_however_often_it_is_asked_for(sites):
         return answer.header["upload"]
 
     assert upload_id("1") == upload_id("1")
-    different = [upload_id("1"), upload_id("2"), upload_id("1", parameters={"beta": 1.0}), upload_id("1", round=1)]
+    different = [upload_id("1"), upload_id("2"), upload_id("1", parameters={"penalty": 1.0}), upload_id("1", round=1)]
     assert len(set(different)) == 4
 
 

@@ -130,7 +130,9 @@ def test_what_is_none_is_swept_on_training_data_alone(federation):
         X, y = client.train()
         return X, y, X[:1] * 0, y[:1]
 
-    others = gf.Federation.from_clients({c.name: spoilt(c) for c in federation}, labels=range(4), seed=federation.task.seed)
+    others = gf.Federation.from_clients(
+        {c.name: spoilt(c) for c in federation}, labels=range(4), random_state=federation.task.seed
+    )
     assert gf.run(method, others).chosen == chosen
 
 

@@ -22,7 +22,7 @@ def data(name: str) -> Dataset:
 @pytest.mark.slow
 def test_fedavg_over_the_linear_head_comes_near_the_pooled_ridge_in_ten_rounds():
     """Within 3 points of AFL's shared model, which it passes later on (64.2 against 60.5 after 40 rounds)."""
-    federation = gf.Federation.from_dataset(data("cifar100-dinov2s.npz"), clients=100, partition="dirichlet:1.0", seed=0)
+    federation = gf.Federation.from_dataset(data("cifar100-dinov2s.npz"), clients=100, partition="dirichlet:1.0", random_state=0)
     fedavg = gf.run(gf.FedAvg(rounds=10, lr=0.3), federation, keep_heads=False)
     afl = gf.run(gf.AFL(), federation, keep_heads=False)
     assert fedavg.global_accuracy > afl.global_accuracy - 0.03
@@ -35,6 +35,6 @@ def test_a_small_cnn_learns_from_images_with_others():
     whole = data("cifar100-20classes-images.npz")
     kept = np.arange(len(whole.inputs)) % 6 == 0
     small = Dataset(whole.name, whole.inputs[kept][:, ::2, ::2], whole.targets[kept], whole.labels, whole.train[kept])
-    federation = gf.Federation.from_dataset(small, clients=2, partition="iid", seed=0)
+    federation = gf.Federation.from_dataset(small, clients=2, partition="iid", random_state=0)
     result = gf.run(quick(gf.FedAvg, model="cnn:8", rounds=10, lr=0.3), federation, keep_heads=False)
     assert result.mean_accuracy > 0.15, "twenty classes: chance is 0.05"

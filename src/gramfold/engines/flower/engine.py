@@ -51,7 +51,7 @@ class FlowerRuns:
             "method": spec_of(method),
             "parameters": json.dumps(dict(method.parameters())),
             "task": task_to_json(self.federation.task),
-            "seed": self.federation.task.seed,
+            "random-state": self.federation.task.seed,
             "minimum-sites": len(self.federation),
             "deadline-seconds": DEADLINE_SECONDS,
             "release-sites": 1,  # all sites are this process's own

@@ -65,6 +65,7 @@ from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.buckets import buckets, bytes_for
 from gramfold.numerics.padding import Padding
+from gramfold.renamed import renamed
 from gramfold.uploads import GroupedMoments
 from gramfold.wire.record import Record
 
@@ -113,9 +114,10 @@ class Streams(Record, kind="pace/streams"):
         return root_of(solved(self.pooled).leverage, along)
 
 
+@renamed(beta="penalty")
 @dataclass(frozen=True)
 class PACE(Differs):
-    """Everything that is None is chosen in closed form: the Fourier dimension of `features` from the amount of data, `beta` by
+    """Everything that is None is chosen in closed form: the Fourier dimension of `features` from the amount of data, `penalty` by
     GCV, `weights` (of the terms of evidence) by each client from its left-out likelihood, `refinement` (the map that residuals
     are fitted on): ReLU features up to 100 inputs, the shared ones beyond.
 
@@ -151,7 +153,7 @@ class PACE(Differs):
 
     features: MapLike | None = None
     refinement: MapLike | None = None
-    beta: float | None = None
+    penalty: float | None = None
     weights: tuple[float, float] | None = None
     regime: str | None = None
     learn: bool | None = None
@@ -165,7 +167,7 @@ class PACE(Differs):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_penalties("beta")
+        self.check_penalties("penalty")
         if self.features is not None and (self.learn is not None or self.budget is not None):
             raise GramfoldError("learn and budget choose the features; give either them or features")
         if self.learn not in (None, True, False):
@@ -255,10 +257,10 @@ class PACE(Differs):
         make = pool if broadcast.common is None else pool_without_own_parts
         units, caution = units_of(broadcast.space), learning.caution(broadcast.space.map)
         everybody = total if isinstance(total, Moments) else total.total()
-        pooled = make(everybody, self.beta, self._regime, broadcast.seed, units, self._precision, caution)
+        pooled = make(everybody, self.penalty, self._regime, broadcast.seed, units, self._precision, caution)
         if isinstance(total, Moments):
             return replace(broadcast, pooled=pooled)
-        beta, units = pooled.chosen["beta"], replace(units, dearer=pooled.chosen.get(DEARER, 1.0))
+        beta, units = pooled.chosen["penalty"], replace(units, dearer=pooled.chosen.get(DEARER, 1.0))
 
         def of_group(moments: Moments) -> Pooled:
             return make(moments, beta, self._regime, broadcast.seed, units, self._precision, caution)

@@ -95,7 +95,7 @@ def pool(
     if regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
         signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH)) / math.sqrt(SKETCH)
         source = Sketch(Compact.of(ridge.factor.solve_transposed(arrays.like(signs, ridge.weights)), digits))
-    chosen = {"beta": ridge.beta, **({DEARER: ridge.dearer} if ridge.dearer != 1.0 else {})}
+    chosen = {"penalty": ridge.beta, **({DEARER: ridge.dearer} if ridge.dearer != 1.0 else {})}
     chosen |= {"rounding": total.rounding} if total.rounding else {}
     pooled = Pooled(Compact.of(ridge.weights, digits), source, None, None, chosen)
     if total.labels is None:
@@ -124,7 +124,7 @@ def pool_groups(
     everybody, found = total.total(), []
     doubled = pooled.newcomers is not None
     whole = everybody.halves()[0] if doubled else everybody
-    penalty = PooledRidge.of(whole, pooled.chosen["beta"], units).penalty
+    penalty = PooledRidge.of(whole, pooled.chosen["penalty"], units).penalty
     for group in range(count):
         part = total.of_group(group)
         own = part.halves()[0] if doubled else part

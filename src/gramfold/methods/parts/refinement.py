@@ -20,4 +20,4 @@ def left_out_blends(
     for penalty in map(float, GAMMAS * own.kernel.mean_diagonal) if gamma is None else [gamma]:
         fit = own.left_out(residuals, penalty)
         for weight in LAMBDAS if lam is None else [lam]:
-            yield {"gamma": penalty, "lam": weight}, base + weight * fit
+            yield {"refinement_penalty": penalty, "lam": weight}, base + weight * fit
