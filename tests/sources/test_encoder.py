@@ -186,7 +186,7 @@ def test_an_encoder_of_an_older_gramfold_is_refused():
     [
         {"mean": 0.0, "spread": 0.0, "gaps": False}, {"mean": 0.0, "spread": 1.0, "gaps": 1}, {"mean": 0.0},
         {"words": ["b", "a"], "other": True}, {"words": ["a", 1], "other": True}, {"words": ["a"]}, 3,
-        {"mean": float("nan"), "spread": 1.0, "gaps": True},
+        {"mean": float("nan"), "spread": 1.0, "gaps": True}, {"mean": 0.0, "spread": 1.0, "gaps": True, "dates": 1},
     ],
 )  # fmt: skip
 def test_encoders_from_elsewhere_are_checked(fields):
@@ -217,7 +217,7 @@ def test_statistics_travel_as_json():
     [
         {"present": -1}, {"present": 1.5}, {"mean": 1e300}, {"deviations": float("nan")}, {"mean": "a"}, {"unheard": 1},
         {"singular": -1}, {"words": ["b", "a"]}, {"words": ["a", "a"]}, {"words": [1]}, {"words": ["x" * 101]},
-        {"other": True}, 3,
+        {"other": True}, {"dates": 1}, {"dates": True, "words": ["a"]}, 3,
     ],
 )  # fmt: skip
 def test_statistics_from_elsewhere_are_checked(fields):
@@ -230,6 +230,7 @@ def test_statistics_from_elsewhere_are_checked(fields):
     ("other", "said"),
     [
         ({"x": np.array(["a"], dtype=object)}, "column 'x' does not fold: it holds numbers at one client and words at another"),
+        ({"x": np.array(["2024-02-28"])}, "column 'x' does not fold: it holds dates at one client and numbers at another"),
     ],
 )
 def test_tables_that_do_not_fit_together(other, said):
@@ -244,6 +245,28 @@ def test_a_table_whose_column_changed_is_refused():
     assert "much" not in str(refused.value)
     with pytest.raises(GramfoldError, match="none of the columns that its encoder takes: x"):
         encoder({"y": np.array([1.0])})
+
+
+DAYS = np.array(["2024-02-28", None, "2024-03-04"], dtype=object)
+"""Dates as text, with a gap."""
+
+
+def test_dates_where_numbers_were_and_numbers_where_dates_were_are_refused():
+    days, numbers = encoder_of({"seen": DAYS}), encoder_of({"seen": np.array([19781.0, np.nan, 19786.0])})
+    np.testing.assert_array_equal(days({"seen": DAYS}), numbers({"seen": np.array([19781.0, np.nan, 19786.0])}))
+    for column in (DAYS, np.array([19781.0, "2024-03-04"], dtype=object), np.array(["19781", "2024-03-04T10:00"])):
+        with pytest.raises(GramfoldError, match=r"holds no number in .*, and numbers where its encoder was made"):
+            numbers({"seen": column})
+    with pytest.raises(GramfoldError, match="column 'seen' holds no date in sample 1, and dates where its encoder was made"):
+        days({"seen": np.array([None, 19781.0], dtype=object)})
+    assert days({"seen": np.array([None, np.nan], dtype=object)}).tolist() == [[0.0, 1.0]] * 2, "nothing is of either kind"
+    assert TableEncoder.reopen(days.origin).origin == days.origin != numbers.origin
+
+
+def test_a_date_among_numbers_makes_words_of_them():
+    """A spreadsheet that takes 3.1 for the third of January spoils no number in silence."""
+    column = np.array([*["3.2", "4.5"] * 6, "2024-01-03"], dtype=object)
+    assert TableStatistics.of({"x": column}).by_column["x"].words == ("3.2", "4.5")
 
 
 def test_a_csv_of_patients_becomes_a_data_set(tmp_path):

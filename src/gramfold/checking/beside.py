@@ -35,8 +35,10 @@ def check_site(table: ClientTable, encoder: TableEncoder, regression: bool, rele
 
 def _of_numbers(name: str, site: str, column: Column, part: Numbers) -> list[Finding]:
     numbers, usual = column.numbers, Sums(0, part.mean, part.spread)
-    if numbers is None:
-        return [Finding("codes", SERIOUS, "holds words, where the others have numbers", "write it as they do", site, name)]
+    theirs = "dates" if part.dates else "numbers"
+    if numbers is None or (column.present and column.kind != theirs):
+        what = f"holds {column.kind}, where the others have {theirs}"
+        return [Finding("codes", SERIOUS, what, "write it as they do", site, name)]
     found, left = gaps(name, site, numbers, usual, np.unique(numbers[~np.isin(numbers, CODES)]))
     unit = beside(name, site, Sums.of(left), usual)
     return found if unit is None else [*found, unit]

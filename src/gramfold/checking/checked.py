@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gramfold.checking.codes import codes
+from gramfold.checking.codes import codes, kinds
 from gramfold.checking.duplicates import duplicates
 from gramfold.checking.finding import Finding, Report, together
 from gramfold.checking.gaps import CODES, gaps
@@ -36,7 +36,7 @@ def check_tables(tables: Sequence[ClientTable], regression: bool = False, releas
         columns = {table.name: table.columns[name] for table in tables if name in table.cells}
         about = identity(name, columns)
         if any(finding.kind in UNUSABLE for finding in about):
-            found += about
+            found += about + [finding for finding in kinds(name, columns, release_words) if about[-1].kind == "date"]
             continue
         measured = _measured(name, columns)
         coded = {finding.client for finding in measured if finding.kind == "gaps"}
@@ -53,7 +53,8 @@ def check_tables(tables: Sequence[ClientTable], regression: bool = False, releas
 
 def _measured(name: str, columns: Mapping[str, Column]) -> list[Finding]:
     """Gaps among numbers, and their units without these."""
-    numbers = {client: column.numbers for client, column in columns.items() if column.numbers is not None and column.present}
+    known = {client: column for client, column in columns.items() if column.present and column.kind == "numbers"}
+    numbers = {client: column.numbers for client, column in known.items() if column.numbers is not None}
     if all(len(np.unique(values)) <= TWO for values in numbers.values()):
         return []
     usual = _usual({client: Sums.of(values) for client, values in numbers.items()})

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def codes(name: str, columns: Mapping[str, Column], release_words: int = RELEASE
     known = {client: column for client, column in columns.items() if column.present >= ROWS}
     of_words = {client: column.counts for client, column in known.items() if column.numbers is None}
     of_numbers = {client: column.numbers for client, column in known.items() if column.numbers is not None}
-    found = _kinds(name, of_words, of_numbers, release_words)
+    found = kinds(name, columns, release_words)
     if not found and len(of_words) > 1:
         found = _words(name, of_words, release_words)
     if not found and len(of_numbers) > 1:
@@ -33,19 +33,16 @@ def codes(name: str, columns: Mapping[str, Column], release_words: int = RELEASE
     return found
 
 
-def _kinds(
-    name: str, of_words: Mapping[str, Mapping[str, int]], of_numbers: Collection[str], release_words: int
-) -> list[Finding]:
-    """Words at some clients, numbers at others: whoever are fewer are named."""
-    if not of_words or not of_numbers:
-        return []
-    fewer, what, others = (of_words, "words", "numbers") if len(of_words) <= len(of_numbers) else (of_numbers, "numbers", "words")
-    listed = {client: _listed(of_words[client], release_words) if client in of_words else "" for client in fewer}
-    many = max(len(of_words), len(of_numbers))
+def kinds(name: str, columns: Mapping[str, Column], release_words: int = RELEASE_WORDS) -> list[Finding]:
+    """Words, dates or numbers at some clients, and something else at most: whoever are fewer are named."""
+    held = {client: column.kind for client, column in columns.items() if column.present >= ROWS}
+    most = max(("numbers", "dates", "words"), key=Counter(held.values()).__getitem__)
+    many = sum(kind == most for kind in held.values())
+    listed = {client: _listed(columns[client].counts, release_words) if kind == "words" else "" for client, kind in held.items()}
     return [
-        Finding("codes", SERIOUS, f"holds {what}{listed[client]}, where {_clients(many)} {others}",
+        Finding("codes", SERIOUS, f"holds {kind}{listed[client]}, where {_clients(many)} {most}",
                 "write it the same way everywhere", client, name)
-        for client in fewer
+        for client, kind in held.items() if kind != most
     ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from gramfold.checking.finding import NOTICE, SERIOUS, Finding
 from gramfold.checking.table import Column
-from gramfold.sources.cells import as_numbers, is_missing
+from gramfold.sources.cells import as_numbers, is_date, is_missing
 from gramfold.sources.statistics import ColumnStatistics
 
 DATE = re.compile(r"\s*(\d{1,4}[-./ ]\s?\d{1,2}[-./ ]\s?\d{1,4}|\d{1,2}\.? ?[^\W\d]{3,}\.? \d{2,4})(\s.*)?")
@@ -32,7 +32,7 @@ def identity(name: str, columns: Mapping[str, Column]) -> list[Finding]:
         for client, column in there.items() if len(column.slips)
     ]  # fmt: skip
     dates = [client for client, column in there.items() if _is_date(column)]
-    if dates:
+    if 2 * len(dates) > len(there):
         return [*found, _date(name, there[dates[0]])]
     singular = [client for client, column in there.items() if ColumnStatistics.of(column.cells).singular]
     if sum(there[client].present for client in singular) * 2 >= sum(column.present for column in there.values()):
@@ -70,7 +70,8 @@ def _is_date(column: Column) -> bool:
     cells = [value for value in column.cells.values[:LOOKED_AT].tolist() if not is_missing(value)]
     if not cells or column.cells.values.dtype.kind != "O":
         return False
-    return sum(isinstance(value, str) and DATE.fullmatch(value) is not None for value in cells) >= MOST * len(cells)
+    looks = [is_date(value) or (isinstance(value, str) and DATE.fullmatch(value) is not None) for value in cells]
+    return sum(looks) >= MOST * len(cells)
 
 
 def _date(name: str, column: Column) -> Finding:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from gramfold.sources.base import Source
-from gramfold.sources.cells import Cells, is_missing, number_of
+from gramfold.sources.cells import Cells, is_date, is_missing, number_of
 from gramfold.sources.statistics import LARGEST
 
 MOSTLY = 0.8
@@ -47,10 +48,10 @@ class Column:
 
     @cached_property
     def slips(self) -> np.ndarray:
-        """Rows whose cell is no number, where nearly all others are."""
+        """Rows whose cell is no number, where nearly all others are; a date among numbers is none."""
         if self.cells.numbers is not None:
             return np.empty(0, dtype=np.int64)
-        listed = [(row, number_of(value)) for row, value in enumerate(self.cells.values.tolist()) if not is_missing(value)]
+        listed = [(row, _plain(value)) for row, value in enumerate(self.cells.values.tolist()) if not is_missing(value)]
         wrong = [row for row, number in listed if number is None]
         return np.array(wrong if len(wrong) <= (1 - MOSTLY) * len(listed) else [], dtype=np.int64)
 
@@ -59,15 +60,17 @@ class Column:
         """The numbers that are there, without slips and gaps; None for words."""
         numbers = self.cells.numbers
         if numbers is None and len(self.slips):
-            numbers = np.array(
-                [np.nan if (number := number_of(value)) is None else number for value in self.cells.values.tolist()]
-            )
+            numbers = np.array([np.nan if (number := _plain(value)) is None else number for value in self.cells.values.tolist()])
         return None if numbers is None else numbers[np.abs(numbers) < LARGEST]
 
     @cached_property
     def counts(self) -> dict[str, int]:
         """How often each word occurs; none of a column of numbers."""
         return self.cells.counts() if self.numbers is None else {}
+
+    @property
+    def kind(self) -> str:
+        return "words" if self.numbers is None else "dates" if self.cells.dates else "numbers"
 
     @property
     def present(self) -> int:
@@ -86,3 +89,7 @@ def client_table(cells: Mapping[str, Cells], source: Source, name: str, rows: np
     labels = None if source.labels is None else source.labels[rows]
     train = source.train[rows] if marked and source.train is not None else None
     return ClientTable(name or source.name, {title: whole.take(rows) for title, whole in cells.items()}, labels, train)
+
+
+def _plain(value: Any) -> float | None:
+    return None if is_date(value) else number_of(value)

@@ -6,6 +6,7 @@ the same for all methods, whose difference is then one of pairs, and nobody's wh
 
 import hashlib
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,13 +20,50 @@ COLUMNS = 16
 
 def weights_of(samples: Samples) -> np.ndarray:
     """DRAWS x n weights, each row with the sum one."""
+    drawn = _stream(samples, 0).standard_exponential((DRAWS, samples.n))
+    return np.asarray(drawn / drawn.sum(1, keepdims=True))
+
+
+class TwoMore(NamedTuple):
+    """Two samples that were not drawn and might have been, for each of DRAWS resampled splits: of two different classes, each
+    looking as a head expects samples of that class to look.
+
+    Of a class that few samples are of, or none, a split does not say how badly its samples are told: resampled without these two,
+    49 samples of one class and one of the other have nearly always a log loss near that of the 49. With two classes it is one
+    of each, as in Agresti and Coull's interval of a share.
+    """
+
+    rows: np.ndarray
+    """Whose probabilities they have, DRAWS x 2."""
+    codes: np.ndarray
+    parts: np.ndarray
+    """Their weights, beside those of all samples together, which have the rest."""
+
+    @classmethod
+    def of(cls, shares: np.ndarray, samples: Samples) -> "TwoMore":
+        rng, classes = _stream(samples, 1), shares.shape[1]
+        codes = rng.random((DRAWS, classes)).argsort(1)[:, :2]
+        where, rows = rng.random(codes.shape), np.empty_like(codes)
+        for c in np.unique(codes):
+            up_to = shares[:, c].cumsum()
+            rows[codes == c] = np.minimum(up_to.searchsorted(where[codes == c] * up_to[-1]), len(shares) - 1)
+        own = rng.standard_exponential(codes.shape)
+        return cls(rows, codes, own / (own.sum(1) + rng.standard_gamma(len(shares), DRAWS))[:, None])
+
+    def added(self, drawn: np.ndarray, losses: np.ndarray) -> np.ndarray:
+        """Means over resampled splits, with their losses (DRAWS x 2) among them."""
+        return np.asarray((1 - self.parts.sum(1)) * drawn + (self.parts * losses).sum(1))
+
+
+def _stream(samples: Samples, number: int) -> np.random.Generator:
+    """Random numbers that follow from the samples: two streams of them."""
     inputs = samples.inputs if arrays.is_sparse(samples.inputs) else samples.inputs.reshape(samples.n, -1)
     few = arrays.to_numpy(arrays.float64(inputs[:, :COLUMNS]))
     digest = hashlib.sha256(
         np.ascontiguousarray(few).tobytes() + np.ascontiguousarray(arrays.to_numpy(samples.targets)).tobytes()
     )
-    drawn = np.random.default_rng(np.frombuffer(digest.digest(), np.uint32).tolist()).standard_exponential((DRAWS, samples.n))
-    return np.asarray(drawn / drawn.sum(1, keepdims=True))
+    seed = np.frombuffer(digest.digest(), np.uint32).tolist()
+    return np.random.default_rng(seed if not number else [*seed, number])
 
 
 class Ranked:

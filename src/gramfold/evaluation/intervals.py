@@ -2,7 +2,8 @@
 
 A resample of ten samples that are all right is all right: where figures have an end, a bootstrap's interval shrinks to nothing
 just where it should be widest. So an accuracy has Wilson's interval, and an AUC Newcombe's (2006, his method 5): the values whose
-own standard error reaches what was found. Means that have no such end are resampled (`bootstrap`).
+own standard error reaches what was found. Means that have no such end are resampled (`bootstrap`), with two samples more where
+they are of losses.
 """
 
 from collections.abc import Callable, Sequence

@@ -153,6 +153,8 @@ def score_head(head: Head, samples: Samples, mapped: Mapped | None = None, uncer
         return scored
     draws = {} if samples.n < 2 else _resampled(head, scores, targets, bootstrap.weights_of(samples), scored)
     ends = {key: intervals.percentiles(values) for key, values in draws.items()}
+    if head.probabilistic and draws:
+        ends |= _with_two_more(head.probabilities(scores), samples, draws)
     if head.labels is not None:
         ends["accuracy"] = intervals.wilson(scored.right, scored.n)
         if scored.positives is not None and scored.auc is not None:
@@ -221,6 +223,18 @@ def _resampled(head: Head, scores: np.ndarray, targets: np.ndarray, weights: np.
         ranked = Ranked(*_rarer(scores, targets), weights)
         drawn |= {"auc": ranked.auc(), "average_precision": ranked.average_precision()}
     return drawn
+
+
+def _with_two_more(shares: np.ndarray, samples: Samples, draws: Mapping[str, np.ndarray]) -> dict[str, Interval]:
+    """The intervals of means of losses, wide enough for what was not drawn of a class."""
+    more = bootstrap.TwoMore.of(shares, samples)
+    losses = _losses(shares[more.rows.ravel()], more.codes.ravel())
+    ends = {}
+    for key, each in zip(("log_loss", "brier"), losses, strict=True):
+        wider = intervals.percentiles(more.added(draws[key], each.reshape(more.codes.shape)))
+        low, high = intervals.percentiles(draws[key])
+        ends[key] = min(low, wider[0]), max(high, wider[1])
+    return ends
 
 
 def main_figure(head: Head, samples: Samples) -> float:

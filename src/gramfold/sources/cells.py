@@ -24,9 +24,18 @@ class Cells:
         return len(self.values)
 
     @cached_property
+    def _read(self) -> tuple[np.ndarray | None, bool]:
+        return _numbers(self.values)
+
+    @property
     def numbers(self) -> np.ndarray | None:
-        """float64, NaN where a value is missing; None where a value is no number."""
-        return as_numbers(self.values)
+        """float64, NaN where a value is missing; None where a value is no number, or some are dates and others are not."""
+        return self._read[0]
+
+    @property
+    def dates(self) -> bool:
+        """Whether the numbers are dates, as days since 1970."""
+        return self._read[1]
 
     @cached_property
     def words(self) -> tuple[np.ndarray, list[str]]:
@@ -39,7 +48,7 @@ class Cells:
     def take(self, rows: np.ndarray) -> "Cells":
         made = Cells(self.values[rows])
         if self.numbers is not None:
-            made.__dict__["numbers"] = self.numbers[rows]
+            made.__dict__["_read"] = self.numbers[rows], self.dates
         else:
             made.__dict__["words"] = self.words[0][rows], self.words[1]
         return made
@@ -52,19 +61,28 @@ class Cells:
 
 
 def as_numbers(values: np.ndarray) -> np.ndarray | None:
-    """A column as float64, NaN where a value is missing; None where a value is no number."""
+    """A column as float64, NaN where a value is missing; None where one is no number, or some are dates and others are not."""
+    return _numbers(values)[0]
+
+
+def _numbers(values: np.ndarray) -> tuple[np.ndarray | None, bool]:
+    """A column as numbers, and whether they are dates."""
     if values.dtype.kind in "fiub":
-        return np.asarray(values, dtype=np.float64)
+        return np.asarray(values, dtype=np.float64), False
     try:
-        return values.astype(np.float64)
+        return values.astype(np.float64), False
     except (OverflowError, TypeError, ValueError):  # it has gaps, dates or words
-        numbers = np.empty(len(values))
+        numbers, plain, dates = np.empty(len(values)), False, False
     for row, value in enumerate(values.tolist()):
-        number = number_of(value)
+        number = _plain_number(value)
         if number is None:
-            return None
+            number, dates = _days(value), True
+        elif number == number:
+            plain = True
+        if number is None or (plain and dates):
+            return None, False
         numbers[row] = number
-    return numbers
+    return numbers, dates
 
 
 def as_words(values: np.ndarray) -> list[str | None]:
@@ -73,7 +91,17 @@ def as_words(values: np.ndarray) -> list[str | None]:
 
 
 def number_of(value: Any) -> float | None:
-    """A cell as a number, NaN where it is missing; None where it is none."""
+    """A cell as a number, NaN where it is missing, days since 1970 where it is a date; None where it is none."""
+    number = _plain_number(value)
+    return _days(value) if number is None else number
+
+
+def is_date(value: Any) -> bool:
+    return _plain_number(value) is None and _days(value) is not None
+
+
+def _plain_number(value: Any) -> float | None:
+    """NaN where it is missing; None for dates and words. A span of time is so many days."""
     try:
         return float(value)
     except OverflowError:
@@ -81,14 +109,13 @@ def number_of(value: Any) -> float | None:
     except (TypeError, ValueError):
         if is_missing(value):
             return math.nan
-    truth = TRUTH.get(value.strip().lower()) if isinstance(value, str) else None
-    return _days(value) if truth is None else truth
+    if isinstance(value, timedelta):
+        return value / timedelta(days=1)
+    return TRUTH.get(value.strip().lower()) if isinstance(value, str) else None
 
 
 def _days(value: Any) -> float | None:
-    """A date, with or without a time, as days since 1970, or a span of time in days; None for anything else."""
-    if isinstance(value, timedelta):
-        return value / timedelta(days=1)
+    """A date, with or without a time, as days since 1970; None for anything else."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value.strip())

@@ -4,13 +4,14 @@ import warnings
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
+from typing import Any
 
 import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.origin import Origin
 from gramfold.sources.base import COLUMNS, Source
-from gramfold.sources.cells import Cells, Table, number_of
+from gramfold.sources.cells import Cells, Table, is_date, is_missing, number_of
 from gramfold.sources.encoder import TableEncoder
 from gramfold.sources.statistics import RELEASE_WORDS, TableStatistics
 
@@ -40,17 +41,18 @@ class CodedTable:
         return TableStatistics.of_cells(cells, self.release_words, self.source.wanted)
 
     def _require_one_kind(self, name: str, parts: Sequence[TableStatistics], training: Sequence[np.ndarray]) -> None:
-        """Raise, with an example of either, where a column holds words at one client and numbers at another."""
-        there = [i for i, part in enumerate(parts) if part.by_column[name].present]
-        words = [i for i in there if parts[i].by_column[name].words is not None]
-        if not words or len(words) == len(there):
+        """Raise, with an example, where a column holds words or dates at one client and something else at another."""
+        there = {i: part.by_column[name].kind for i, part in enumerate(parts) if part.by_column[name].present}
+        odd = next((i for kind in ("words", "dates") for i in there if there[i] == kind), None)
+        other = next((i for i, kind in there.items() if odd is not None and kind != there[odd]), None)
+        if odd is None or other is None:
             return
-        values, rows = self.cells[name].values, training[words[0]]
-        word = next(int(row) for row in rows if number_of(values.item(row)) is None)
-        other = training[next(i for i in there if i not in words)]
+        values = self.cells[name].values
+        example = next(int(row) for row in training[odd] if not is_missing(value := values.item(row)) and not _is_plain(value))
         raise GramfoldError(
-            f"column {name!r} holds a word in {self.source.called(word)}, and only numbers in {self._owner(other)}; write it the "
-            f"same way everywhere, or leave it out with --columns (in Python columns=)"
+            f"column {name!r} holds a {there[odd][:-1]} in {self.source.called(example)}, and only {there[other]} "
+            f"in {self._owner(training[other])}; write it the same way everywhere, or leave it out with --columns "
+            "(in Python columns=)"
         )
 
     def _owner(self, rows: np.ndarray) -> str:
@@ -60,6 +62,11 @@ class CodedTable:
     def __call__(self, training: Sequence[np.ndarray]) -> tuple[np.ndarray, Origin]:
         encoder = TableEncoder.of(self.statistics(training))
         return encoder.encode(self.cells), encoder.origin
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a cell is a number and no date."""
+    return number_of(value) is not None and not is_date(value)
 
 
 def folded_encoder(

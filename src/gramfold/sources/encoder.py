@@ -20,7 +20,7 @@ import numpy as np
 
 from gramfold.errors import MALFORMED, GramfoldError
 from gramfold.origin import TABLE, Origin
-from gramfold.sources.cells import Cells, Table, number_of
+from gramfold.sources.cells import Cells, Table, is_date, is_missing, number_of
 from gramfold.sources.statistics import LARGEST, ColumnStatistics, TableStatistics, check_words
 
 OTHER = "other"
@@ -37,6 +37,8 @@ class Numbers:
     spread: float
     gaps: bool
     """Whether any client misses one."""
+    dates: bool = False
+    """Whether they are dates, as days since 1970."""
 
     @property
     def titles(self) -> list[str]:
@@ -44,30 +46,30 @@ class Numbers:
 
     def __call__(self, cells: Cells) -> np.ndarray:
         numbers = cells.numbers
-        if numbers is None:
-            wrong = [row for row, value in enumerate(cells.values.tolist()) if number_of(value) is None]
-            several = (
-                f"in {len(wrong)} of {len(cells)} rows, the first is sample {wrong[0]}"
-                if len(wrong) > 1
-                else f"in sample {wrong[0]}"
-            )
-            remedy = (
-                "correct that cell"
-                if len(wrong) == 1
-                else "write it as it was there, or leave the column out: it is missing then"
-            )
-            raise GramfoldError(
-                f"column {self.name!r} holds no number {several}, and numbers where its encoder was made; {remedy}"
-            )
+        if numbers is None or (cells.dates != self.dates and not np.isnan(numbers).all()):
+            raise GramfoldError(self._other(cells))
         known = np.abs(numbers) < LARGEST
         scaled = np.where(known, (np.where(known, numbers, self.mean) - self.mean) / self.spread, 0.0)
         return np.column_stack([scaled, ~known]) if self.gaps else scaled[:, None]
+
+    def _other(self, cells: Cells) -> str:
+        """What is said of cells that are of another kind."""
+        wrong = [row for row, value in enumerate(cells.values.tolist()) if not is_missing(value) and not self._takes(value)]
+        where, remedy = f"in sample {wrong[0]}", "correct that cell"
+        if len(wrong) > 1:
+            where = f"in {len(wrong)} of {len(cells)} rows, the first is sample {wrong[0]}"
+            remedy = "write it as it was there, or leave the column out: it is missing then"
+        kind = "date" if self.dates else "number"
+        return f"column {self.name!r} holds no {kind} {where}, and {kind}s where its encoder was made; {remedy}"
+
+    def _takes(self, value: Any) -> bool:
+        return number_of(value) is not None and is_date(value) == self.dates
 
     def unknown(self, cells: Cells) -> int:
         return 0
 
     def check(self) -> None:
-        if type(self.gaps) is not bool or not (abs(self.mean) < LARGEST and 0 < self.spread < LARGEST):
+        if not (type(self.gaps) is type(self.dates) is bool) or not (abs(self.mean) < LARGEST and 0 < self.spread < LARGEST):
             raise ValueError("no mean, no spread, or no word on gaps")
 
 
@@ -188,12 +190,12 @@ def _part(name: str, column: ColumnStatistics) -> Numbers | Categories:
         return Categories(name, column.words, column.other)
     spread = math.sqrt(column.deviations / max(column.present, 1))
     varies = spread > 1e-12 * abs(column.mean)  # but for rounding
-    return Numbers(name, column.mean, spread if varies else 1.0, column.missing > 0)
+    return Numbers(name, column.mean, spread if varies else 1.0, column.missing > 0, column.dates)
 
 
 def _described(part: Numbers | Categories) -> dict[str, Any]:
     if isinstance(part, Numbers):
-        return {"mean": part.mean, "spread": part.spread, "gaps": part.gaps}
+        return {"mean": part.mean, "spread": part.spread, "gaps": part.gaps, **({"dates": True} if part.dates else {})}
     return {"words": list(part.words), "other": part.other}
 
 

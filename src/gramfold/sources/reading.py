@@ -180,12 +180,14 @@ def _measured(names: Iterable[str], whose: str) -> list[str]:
 
 
 def _column(values: Any) -> np.ndarray:
-    """A column as an array; of Python objects unless it holds numbers. Dates are days since 1970, spans of time days too."""
+    """A column as an array; of Python objects unless it holds numbers. Spans of time are days."""
     found = values.to_numpy() if hasattr(values, "to_numpy") else values
     if isinstance(found, np.ndarray) and found.dtype.kind in "fiub":
         return found
-    if isinstance(found, np.ndarray) and found.dtype.kind in "mM":
-        return np.asarray((found if found.dtype.kind == "m" else found - np.datetime64(0, "D")) / np.timedelta64(1, "D"))
+    if isinstance(found, np.ndarray) and found.dtype.kind == "m":
+        return np.asarray(found / np.timedelta64(1, "D"))
+    if isinstance(found, np.ndarray) and found.dtype.kind == "M":
+        return found.astype("datetime64[us]").astype(object)  # nanoseconds would become whole numbers
     listed = [value.as_py() if hasattr(value, "as_py") else value for value in found]
     column = np.empty(len(listed), dtype=object)
     for i, value in enumerate(listed):  # one by one: values may be arrays themselves

@@ -48,14 +48,17 @@ class ColumnStatistics:
     """The categories that a client has often enough, sorted; None for a column of numbers."""
     other: bool = False
     """Whether a client has enough rows of rarer ones."""
+    dates: bool = False
+    """Whether its numbers are dates."""
 
     @property
     def rows(self) -> int:
         return self.present + self.missing + self.singular
 
     def __add__(self, more: "ColumnStatistics") -> "ColumnStatistics":
-        if self.present and more.present and (self.words is None) != (more.words is None):
-            raise GramfoldError("it holds numbers at one client and words at another")
+        if self.present and more.present and self.kind != more.kind:
+            one, other = sorted((self.kind, more.kind))
+            raise GramfoldError(f"it holds {one} at one client and {other} at another")
         present, apart = self.present + more.present, more.mean - self.mean
         share = more.present / max(present, 1)
         words = tuple(sorted({*(self.words or ()), *(more.words or ())}))
@@ -67,7 +70,12 @@ class ColumnStatistics:
             self.deviations + more.deviations + apart**2 * self.present * share,
             None if self.words is None and more.words is None else words,
             self.other or more.other,
+            self.dates or more.dates,
         )
+
+    @property
+    def kind(self) -> str:
+        return "words" if self.words is not None else "dates" if self.dates else "numbers"
 
     @property
     def unused(self) -> str | None:
@@ -87,6 +95,8 @@ class ColumnStatistics:
             raise ValueError("how often something occurs must be a whole number")
         if not (abs(self.mean) < LARGEST and 0 <= self.deviations < LARGEST**2 * MOST):
             raise ValueError(f"a mean or spread beyond {LARGEST:g}")
+        if type(self.dates) is not bool or (self.dates and self.words is not None):
+            raise ValueError("whether numbers are dates must be true or false")
         check_words(self.words, self.other)
 
     @classmethod
@@ -99,7 +109,7 @@ class ColumnStatistics:
             if not wanted and is_running(found):
                 return cls(missing=missing, singular=len(found))
             mean = float(found.mean()) if len(found) else 0.0
-            return cls(len(found), missing, mean=mean, deviations=float(((found - mean) ** 2).sum()))
+            return cls(len(found), missing, mean=mean, deviations=float(((found - mean) ** 2).sum()), dates=cells.dates)
         counts = cells.counts()
         present = sum(counts.values())
         missing = len(cells) - present
