@@ -5,7 +5,7 @@ import pytest
 
 import gramfold as gf
 from gramfold.heads import Novelty
-from gramfold.heads.novelty import COLUMNS, EXACT, directions, root_of
+from gramfold.heads.novelty import COLUMNS, EXACT, Root, directions, root_of
 from gramfold.solve.ridge import factorise
 from gramfold.wire import Packet
 
@@ -13,7 +13,7 @@ from gramfold.wire import Packet
 def test_with_few_features_it_ranks_as_the_leverage_does(rng):
     rows, asked = rng.standard_normal((200, 12)) @ rng.standard_normal((12, 12)), rng.standard_normal((50, 12)) * 3
     gram = rows.T @ rows + 0.7 * np.eye(12)
-    root = factorise(gram).solve_transposed(directions(12))
+    root = Root(factorise(gram).solve_transposed(directions(12)))
     told = Novelty.of(root, rows, seen=True)
     leverage = np.einsum("ij,ij->i", asked @ np.linalg.inv(gram), asked)
     own = np.einsum("ij,ij->i", rows @ np.linalg.inv(gram), rows)
@@ -26,13 +26,13 @@ def test_the_root_of_some_samples_is_that_of_their_gram_matrix(rng):
         rows = rng.standard_normal((n, 20))
         gram = rows.T @ rows
         expected = np.linalg.inv(gram + np.trace(gram) / 20 * np.eye(20))
-        root = root_of(rows)
+        root = root_of(rows).along
         np.testing.assert_allclose(root @ root.T, expected, rtol=1e-8, atol=1e-12)
 
 
 def test_a_sketch_has_a_fixed_number_of_columns_and_is_right_on_average(rng):
     rows = rng.standard_normal((100, 4 * EXACT))
-    root, lengths = root_of(rows), []
+    root, lengths = root_of(rows).along, []
     assert root.shape == (4 * EXACT, COLUMNS)
     gram = rows.T @ rows
     expected = np.einsum("ij,ij->i", rows @ np.linalg.inv(gram + np.trace(gram) / (4 * EXACT) * np.eye(4 * EXACT)), rows)

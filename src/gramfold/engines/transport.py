@@ -13,7 +13,7 @@ from gramfold.evaluation import Scored, score_head
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method
-from gramfold.methods.finishing import finished
+from gramfold.methods.finishing import SharedRoot, finished
 from gramfold.numerics import stopwatch
 from gramfold.wire.record import Record
 
@@ -68,6 +68,7 @@ class Final:
     keep_heads: bool
     deliveries: Deliveries
     task: Task
+    root: SharedRoot = field(default_factory=SharedRoot)
 
     def finished(self, client: ClientData, test: Callable[[], Samples], reply: Record, head: Head | None = None) -> "Finished":
         """What a client answers: its head, unless that is made already, and how it does on its test samples."""
@@ -75,7 +76,7 @@ class Final:
             if not client.train.n:
                 raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
             head = head or self.method.personalize(client, reply)
-            head = finished(head, self.method, client, reply, self.task, self.keep_heads)
+            head = finished(head, self.method, client, reply, self.task, self.keep_heads, self.root)
         with stopwatch.phase("evaluate"):
             samples, mapped = test(), {}  # type: ignore[var-annotated]
             scored = score_head(head, samples, mapped)

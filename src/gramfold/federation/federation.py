@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,13 @@ from gramfold.federation.blocks import block_codes, held_out_size, stratified
 from gramfold.federation.checks import check_arrays, check_rows
 from gramfold.federation.client import Client, Samples, Task
 from gramfold.federation.datasets import Dataset
+from gramfold.federation.generated import Clients, GeneratedClients
 from gramfold.federation.given import WITH_TEST, blocks_by_client, given_client, labels_of, load_source, samples_of
+from gramfold.federation.parquet import ParquetClients
 from gramfold.federation.partition import DROP, Partition, follow
+from gramfold.federation.pool import Pool, PoolClients
 from gramfold.federation.raw import arrays_of, shared_origin, table_dataset, tables_of
+from gramfold.federation.streams import ClientStream, StreamedClients
 from gramfold.numerics import inputs as check
 from gramfold.numerics import seeds
 from gramfold.numerics.arrays import Array, is_torch, to_numpy
@@ -44,6 +48,8 @@ class Federation:
     """The same data set cut anew with another seed; None where the clients were given."""
     checked: Callable[[], Report] | None = field(default=None, compare=False, repr=False)
     """What is wrong with the table that the clients were cut from; None where they are numbers already."""
+    stream: ClientStream | None = field(default=None, compare=False, repr=False)
+    """The same clients a batch at a time, for engine="stream"; None where they are not read so."""
 
     def __repr__(self) -> str:
         task, partition = self.task, self.description.get("partition", {})
@@ -178,7 +184,7 @@ class Federation:
             raise GramfoldError(f"client {who!r} has {sizes.min()} training samples, fewer than {min_size}; {DROP}")
         if not len(kept):
             raise GramfoldError(f"no client has {min_size} samples; ask for fewer clients")
-        pool = _Pool(dataset, owners, names, test_size, random_state)
+        pool = Pool(dataset, owners, names, test_size, random_state)
         if train is not None:
             held_out = np.zeros(len(kept), dtype=np.int64)
         elif dataset.blocks is not None:
@@ -201,7 +207,7 @@ class Federation:
             "partition": {"kind": str(how), "clients": len(kept), "dropped": len(names) - len(kept), "min_size": min_size},
         }
         cut = partial(cls.from_dataset, dataset, clients, partition, test_size, min_size=min_size, drop_small=drop_small)
-        return cls(_PoolClients(pool, kept), task, description, cut, checked)
+        return cls(PoolClients(pool, kept), task, description, cut, checked)
 
     @classmethod
     @renamed(seed="random_state", test="test_size")
@@ -287,6 +293,55 @@ class Federation:
         }
         return cls(made, task, description)
 
+    @classmethod
+    def from_parquet(
+        cls,
+        path: str | Path,
+        test_size: float = 0.25,
+        random_state: int = 0,
+        *,
+        label_column: str = "label",
+        client_column: str = "client",
+        split_column: str | None = None,
+        columns: Sequence[str] | None = None,
+        labels: Sequence[int | str] | None = None,
+        regression: bool = False,
+    ) -> "Federation":
+        """Clients in a Parquet file, or in all of a folder, that need not fit into memory: rows of numbers, those of one client
+        one after the other, whose `client_column` says whose they are. `columns`: the numbers of a sample, by default all that
+        are nothing else; a single one may hold lists. Where no `split_column` says train or test, `test_size` is the part of each
+        client's samples held out. Run it with engine="stream"; other engines take it too, and its clients into memory."""
+        _check_fraction(test_size)
+        found = ParquetClients(
+            path, label_column, client_column, split_column, columns, test_size, random_state, labels, regression
+        )
+        return cls._streamed(found, Path(path).name, random_state)
+
+    @classmethod
+    def from_stream(
+        cls,
+        clients: Clients,
+        test_size: float = 0.25,
+        random_state: int = 0,
+        *,
+        labels: Sequence[int | str] | None = None,
+        regression: bool = False,
+    ) -> "Federation":
+        """Clients that a program makes one by one, (name, X, y) or (name, X, y, X_test, y_test): a function that yields them, or
+        an iterable, is asked anew for every pass, and first to see what there is; a generator, which yields once, is written to
+        a temporary folder as it goes. See `from_parquet`."""
+        _check_fraction(test_size)
+        return cls._streamed(GeneratedClients(clients, test_size, random_state, labels, regression), "stream", random_state)
+
+    @classmethod
+    def _streamed(cls, stream: ClientStream, name: str, seed: int) -> "Federation":
+        found = stream.contents
+        description = {
+            "data": {"name": name, "inputs": found.inputs, "outputs": found.outputs},
+            "partition": {"kind": "given", "clients": found.clients, "dropped": 0},
+        }
+        return cls(StreamedClients(stream), stream.task(seed), description, stream=stream)
+
 
 def _check_random_state(given: Any) -> None:
     if not isinstance(given, int | np.integer) or given < 0:
@@ -310,60 +365,3 @@ def _validating(client: Client, task: Task, part: float) -> Client:
         return train.take(stratified(codes, part, rng, train.blocks)[which])
 
     return Client(client.name, partial(samples, 0), partial(samples, 1))
-
-
-# --- one data set partitioned into clients: rows are gathered only when a client is loaded ---
-
-
-class _Pool:
-    """The data set that clients are cut from, and the owner of each row."""
-
-    def __init__(self, dataset: Dataset, owners: np.ndarray, names: np.ndarray, test: float, seed: int) -> None:
-        self.dataset, self.names, self.test, self.seed = dataset, names, test, seed
-        self._order = np.argsort(owners, kind="stable")
-        self._starts = np.searchsorted(owners[self._order], np.arange(len(names) + 1))
-
-    def rows(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Training and test rows of client k."""
-        mine = self._order[self._starts[k] : self._starts[k + 1]]
-        if self.dataset.train is not None:
-            training = self.dataset.train[mine]
-            return mine[training], mine[~training]
-        rng = seeds.generator(self.seed, f"split/{self.names[k]}")
-        kept, held_out = stratified(self.dataset.codes[mine], self.test, rng, self._blocks(mine))
-        return mine[kept], mine[held_out]
-
-    def splits(self, kept: np.ndarray, natural: bool) -> list[tuple[str, np.ndarray, np.ndarray]]:
-        """Whose rows these are, for training and for testing: their own clients', or one owner's who plays many."""
-        splits = [(str(self.names[k]), *self.rows(int(k))) for k in kept]
-        if natural:
-            return splits
-        train, test = (np.sort(np.concatenate([split[part] for split in splits])) for part in (1, 2))
-        return [(self.dataset.name, train, test)]
-
-    def samples(self, k: int, part: int) -> Samples:
-        rows = self.rows(k)[part]
-        return Samples(self.dataset.inputs[rows], self.dataset.targets[rows], blocks=self._blocks(rows))
-
-    def _blocks(self, rows: np.ndarray) -> np.ndarray | None:
-        return None if self.dataset.blocks is None else self.dataset.blocks[rows]
-
-
-class _PoolClients(Sequence[Client]):
-    """Clients created on access: a million of them take two index arrays."""
-
-    def __init__(self, pool: _Pool, kept: np.ndarray) -> None:
-        self._pool, self._kept = pool, kept
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    @overload
-    def __getitem__(self, i: int) -> Client: ...
-    @overload
-    def __getitem__(self, i: slice) -> Sequence[Client]: ...
-    def __getitem__(self, i: int | slice) -> Client | Sequence[Client]:
-        if isinstance(i, slice):
-            return _PoolClients(self._pool, self._kept[i])
-        k = int(self._kept[i])
-        return Client(str(self._pool.names[k]), partial(self._pool.samples, k, 0), partial(self._pool.samples, k, 1))

@@ -1,5 +1,6 @@
 """How far a sample is from all that a head has seen: its leverage f'A^-1 f, made readable by those of training samples."""
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,15 @@ NEARLY = 0.95
 """A leverage beyond which a sample determines its own fit: what it would have been without it is then told no further."""
 
 
+class Root:
+    """A's root along `directions` (features x columns), and as heads keep it: one for all heads that share it."""
+
+    def __init__(self, along: Array) -> None:
+        plain = arrays.to_numpy(along)
+        self.along, self.unit = along, float(np.abs(plain).max()) or 1.0
+        self.kept = (plain / self.unit).astype(np.float32)
+
+
 @dataclass(frozen=True)
 class Novelty:
     """`root` (features x columns): |f root|^2 is f'A^-1 f up to a constant, A being the Gram matrix of the features seen.
@@ -28,16 +38,14 @@ class Novelty:
     usual: np.ndarray
 
     @classmethod
-    def of(cls, root: Array, rows: Array, seen: bool) -> "Novelty":
+    def of(cls, root: Root, rows: Array, seen: bool) -> "Novelty":
         """From A's root, and features of some training samples; `seen`: whether they are part of A."""
-        told = arrays.to_numpy(((rows @ root) ** 2).sum(1))
+        told = arrays.to_numpy(((rows @ root.along) ** 2).sum(1))
         if seen:  # without the sample itself it would have been farther away
             within = np.minimum(told, NEARLY)
             told = told / (1.0 - within)
         usual = np.quantile(told, np.arange(1, MOST + 1) / (MOST + 1)) if len(told) > MOST else np.sort(told)
-        plain = arrays.to_numpy(root)
-        largest = float(np.abs(plain).max()) or 1.0
-        return cls((plain / largest).astype(np.float32), (usual / largest**2).astype(np.float32))
+        return cls(root.kept, (usual / root.unit**2).astype(np.float32))
 
     def __call__(self, features: Array) -> np.ndarray:
         """For every row, the part of training samples that were less unusual: from 0 to almost 1."""
@@ -54,6 +62,7 @@ class Novelty:
             raise GramfoldError("a head's novelty must be finite, and in ascending order")
 
 
+@functools.lru_cache(maxsize=4)
 def directions(dim: int) -> np.ndarray:
     """What roots are sketched along (dim x columns): all directions where these are few."""
     if dim <= EXACT:
@@ -62,7 +71,7 @@ def directions(dim: int) -> np.ndarray:
     return np.asarray(signs / np.sqrt(COLUMNS))
 
 
-def root_of(rows: Array) -> Array:
+def root_of(rows: Array) -> Root:
     """A's root along `directions`, where only features (n x m) of some samples are at hand: A = F'F + p I, p being the mean of
     its eigenvalues. With F = U s V' it is V ((s^2 + p)^-1/2 - p^-1/2) V' + p^-1/2 I."""
     along = arrays.like(directions(rows.shape[1]), rows)
@@ -72,4 +81,4 @@ def root_of(rows: Array) -> Array:
     real = values > 1e-12 * float(values.max())
     right = rows.T @ (vectors[:, real] / values[real] ** 0.5)
     change = (values[real] + penalty) ** -0.5 - penalty**-0.5
-    return right @ (change[:, None] * (right.T @ along)) + penalty**-0.5 * along
+    return Root(right @ (change[:, None] * (right.T @ along)) + penalty**-0.5 * along)

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array, issparse, vstack
 
 from gramfold.errors import GramfoldError
 from gramfold.numerics import blas, threads
+from gramfold.numerics.cosines import cosines_over
 
 Array: TypeAlias = Any
 """A NumPy array or a torch tensor; for samples also sparse rows (SciPy's CSR)."""
@@ -194,7 +195,7 @@ def row_max(rows: Array) -> Array:
 
 def cos_inplace(array: Array) -> Array:
     """The cosines, written over the array, which is given back."""
-    return array.cos_() if is_torch(array) else np.cos(array, out=array)
+    return array.cos_() if is_torch(array) else cosines_over(array)
 
 
 def last_max(array: Array) -> Array:

@@ -3,6 +3,9 @@
 What must be random and yet independent of how data is cut among clients takes its randomness from here.
 """
 
+import hashlib
+from collections.abc import Sequence
+
 import numpy as np
 
 from gramfold.numerics import arrays
@@ -29,6 +32,19 @@ def lots(rows: Array) -> np.ndarray:
         bits = (np.ascontiguousarray(numbers).view(np.uint32) + np.uint32(128)) >> np.uint32(8)
         drawn[block] = _mixed(bits.astype(np.uint64) + places).sum(1, dtype=np.uint64)
     return _mixed(drawn)
+
+
+def of_names(seed: int, names: Sequence[str]) -> np.ndarray:
+    """A lot for every name under a seed; names that differ have other lots, but for one in 2^64."""
+    key = seed.to_bytes(8, "little")
+    words = b"".join(hashlib.blake2b(name.encode(), digest_size=8, key=key).digest() for name in names)
+    return np.frombuffer(words, dtype="<u8").astype(np.uint64)
+
+
+def numbered(drawn: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Further lots of the same things, by number."""
+    with np.errstate(over="ignore"):
+        return _mixed(drawn + _STEP * places.astype(np.uint64))
 
 
 def shares(drawn: np.ndarray) -> np.ndarray:
