@@ -19,7 +19,7 @@ from gramfold.methods import AFL, APFL, PACE, FedHiP, Local, Method
 
 PUBLISHED, DEFAULT = "apfl as published", "apfl"
 WITHOUT_ROUNDS = ("local", "afl", "fedhip", PUBLISHED, DEFAULT, "pace")
-PENALTIES = {"beta": 0.01, "gamma": 3.0, "lam": 0.4}
+PENALTIES: dict[str, Any] = {"beta": 0.01, "gamma": 3.0, "lam": 0.4}
 """Within the best ranges that the paper gives for CIFAR-100."""
 ROUNDS = 200
 """The paper's; what so many would have cost follows from the few that are timed."""
