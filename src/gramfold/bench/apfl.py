@@ -19,7 +19,7 @@ from gramfold.methods import AFL, APFL, PACE, FedHiP, Local, Method
 
 PUBLISHED, DEFAULT = "apfl as published", "apfl"
 WITHOUT_ROUNDS = ("local", "afl", "fedhip", PUBLISHED, DEFAULT, "pace")
-PENALTIES = {"penalty": 0.01, "refinement_penalty": 3.0, "lam": 0.4}
+PENALTIES: dict[str, Any] = {"penalty": 0.01, "refinement_penalty": 3.0, "lam": 0.4}
 """Within the best ranges that the paper gives for CIFAR-100."""
 LETTERS = {"beta": "penalty", "gamma": "refinement_penalty", "lam": "lam"}
 """What the paper calls them, and so the cells do."""

@@ -87,6 +87,9 @@ def run(
     evaluate_every: Annotated[
         int, typer.Option(help="Test all clients every N rounds, for the report's curves only.", min=0)
     ] = 0,
+    precision: Annotated[
+        str | None, typer.Option(help="What numbers travel in: float64, float32, float16 or int8.", show_default=False)
+    ] = None,
     secure: Annotated[bool, typer.Option("--secure", help="Hide all uploads but their sum from the server.")] = False,
     dp_eps: Annotated[float | None, typer.Option(help="Add noise: differential privacy with this eps for every sample.")] = None,
     dp_delta: Annotated[float, typer.Option(help="The delta of --dp-eps.")] = 1e-5,
@@ -96,7 +99,7 @@ def run(
 
     Without options: scikit-learn's digits, 20 clients, a strongly skewed Dirichlet partition, every analytic method.
     """
-    chosen = chosen_methods(methods, features, settings or [])
+    chosen = [replace(method, precision=precision) for method in chosen_methods(methods, features, settings or [])]
     privacy = Privacy(SecureSum() if secure else None, None if dp_eps is None else DP(dp_eps, dp_delta))
     check_outputs(out, OUTPUTS)
     if heads is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -81,6 +82,7 @@ def run(
     dp: DP | None = None,
     cluster: Any = None,
     heads: str | PathLike[str] | None = None,
+    precision: str | None = None,
 ) -> Result:
     """Run a method over a federation and evaluate every client's final model.
 
@@ -96,6 +98,8 @@ def run(
     `keep_total` says whether the result holds the sum of the clients' moments, from which samples can be added and forgotten
     (`Result.update`); if not said it does up to 64 MB, which is about 2,800 features.
     `keep_clients` says whether it also holds what each client sent, so that one can leave without its samples (`Result.leave`).
+    `precision` is what numbers travel in, "float64", "float32", "float16" or "int8" (uploads alone, the rest then in float16);
+    sums are float64 always, and the result says how far rounding may have moved them (`chosen["rounding"]`).
     `secure`, a gf.SecureSum(), hides all uploads but their sum from the server; `dp`, a gf.DP(eps=...), adds noise to them.
     """
     if isinstance(method, str):
@@ -104,6 +108,8 @@ def run(
         raise GramfoldError(f"a method is a name such as 'pace', or an instance such as gf.PACE(); got {method!r}")
     if not isinstance(federation, Federation):
         raise GramfoldError(f"run needs a Federation, got {type(federation).__name__}; see Federation.split and from_clients")
+    if precision is not None:
+        method = replace(method, precision=precision)
     folder = None if checkpoint is None else Path(checkpoint)
     written = None if heads is None else Path(heads)
     options = RunOptions(Privacy(secure, dp), device, folder, evaluate_every, keep_total, keep_clients, cluster, written)

@@ -1,12 +1,13 @@
 """What each client has received: no array is sent twice to the same client, and every byte is counted."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
-from gramfold.wire.record import Record
+from gramfold.wire.digits import narrowed
+from gramfold.wire.record import UNITS, Record
 
 Versions = Mapping[str, int]
 
@@ -17,6 +18,8 @@ class Deliveries:
 
     bytes: dict[str, int] = field(default_factory=dict)
     """Bytes received so far, by client."""
+    precision: str | None = None
+    """What numbers travel in."""
     _latest: dict[str, tuple[Array, int]] = field(default_factory=dict)
     _has: dict[str, Versions] = field(default_factory=dict)
     _broadcast: tuple[Record, Packet, Versions] | None = None
@@ -30,23 +33,24 @@ class Deliveries:
             if known is None or known[0] is not array:
                 self._latest[name] = (array, known[1] + 1 if known is not None else 0)
         self._latest = {name: self._latest[name] for name in packed.arrays}
-        self._broadcast, self._made = (broadcast, packed, {name: self._latest[name][1] for name in packed.arrays}), {}
+        versions = {name: self._latest[name][1] for name in packed.arrays}
+        self._broadcast, self._made = (broadcast, narrowed(packed, self.precision), versions), {}
 
     def packet(self, client: str, record: Record) -> Packet:
         """The broadcast, or a reply, as sent to a client: without the arrays that it already has."""
-        shared = self._broadcast is not None and record is self._broadcast[0]
-        packed = self._broadcast[1] if shared and self._broadcast is not None else record.pack()
+        if self._broadcast is not None and record is self._broadcast[0]:
+            known = self._known(client, self._broadcast[2])
+            if known not in self._made:
+                self._made[known] = _without(self._broadcast[1], known)
+            return self._made[known]
+        packed = record.pack()
+        same = {name for name, array in packed.arrays.items() if name in self._latest and self._latest[name][0] is array}
+        return _without(narrowed(packed, self.precision), self._known(client, same))
+
+    def _known(self, client: str, names: Iterable[str]) -> frozenset[str]:
+        """Of arrays as they were announced, those that a client has."""
         has = self._has.get(client, {})
-        known = frozenset(
-            name
-            for name, array in packed.arrays.items()
-            if name in has and name in self._latest and (self._latest[name][1] == has[name]) and self._latest[name][0] is array
-        )
-        if not shared:
-            return Packet(packed.arrays, packed.meta, packed.triangular, known)
-        if known not in self._made:
-            self._made[known] = Packet(packed.arrays, packed.meta, packed.triangular, known)
-        return self._made[known]
+        return frozenset(name for name in names if has.get(name) == self._latest[name][1])
 
     def delivered(self, client: str, packet: Packet) -> None:
         """Record that a client has received a packet."""
@@ -55,7 +59,7 @@ class Deliveries:
             self._has[client] = self._broadcast[2]
 
     def copy(self) -> "Deliveries":
-        return Deliveries(dict(self.bytes), dict(self._latest), dict(self._has))
+        return Deliveries(dict(self.bytes), self.precision, dict(self._latest), dict(self._has))
 
     # --- in a checkpoint ---
 
@@ -68,4 +72,10 @@ class Deliveries:
         """The inverse of `to_dict`, for a run that resumes with this broadcast."""
         arrays = broadcast.pack().arrays
         latest = {name: (arrays.get(name), version) for name, version in saved["latest"].items()}
-        return cls(dict(saved["bytes"]), latest, dict(saved["has"]))
+        return cls(dict(saved["bytes"]), _latest=latest, _has=dict(saved["has"]))
+
+
+def _without(packet: Packet, known: frozenset[str]) -> Packet:
+    """What is left to send of a packet."""
+    units = {name + UNITS for name in known} & set(packet.arrays)
+    return Packet(packet.arrays, packet.meta, packet.triangular, known | units)

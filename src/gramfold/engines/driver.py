@@ -52,7 +52,10 @@ class Driver:
         """`method`: as the options have prepared it."""
         self.method, self.transport, self.options = method, transport, options
         self.state = state if state is not None else State(self._begin())
+        self.state.deliveries.precision = method.precision
         self.fold = Fold()
+        self.rounding = 0.0
+        """How far numbers that travelled in few bits may have moved an entry of a sum."""
         self.total: Summed | None = None
         """The last sum, where the result is to hold it."""
         elapsed = self.state.history[-1]["seconds"] if self.state.history else 0.0
@@ -109,8 +112,9 @@ class Driver:
 
     def _aggregate(self, fold: Fold) -> Record:
         total = self.transport.release(fold.take_total(), len(fold.contributed))
+        self.rounding = max(self.rounding, getattr(total, "rounding", 0.0))
         self.total = total if worth_keeping(self.method, self.state.broadcast, total, self.options.holds_total) else None
-        return self.method.aggregate(total, self.state.broadcast)
+        return self.method.broadcast_after(total, self.state.broadcast)
 
     def _accepted(self, contribution: Any, request: Round, fold: Fold) -> bool:
         """Add a contribution to the sum; if a remote one is invalid, exclude its sender."""
@@ -200,7 +204,7 @@ class Driver:
             global_head=shared,
             seconds=_by_phase(transport.seconds),
             run=Run(method, transport.task, state.broadcast, total, counted, self._kept()),
-            chosen={**state.tuned, **told(state.broadcast, "chosen")},
+            chosen={**state.tuned, **told(state.broadcast, "chosen"), **({"rounding": self.rounding} if self.rounding else {})},
             history=state.history,
             privacy=transport.statement,
         ).with_final_figures()

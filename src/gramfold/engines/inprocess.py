@@ -202,7 +202,7 @@ class InProcess(Transport):
     def _one_client(self, round_: Round, share: _Share, name: str) -> None:
         with stopwatch.phase("local"):
             data = self._load(name)
-            upload = round_.method.local(data, round_.broadcast)
+            upload = round_.method.sent(data, round_.broadcast)
         self._add(round_, share, data, upload)
 
     def _add(self, round_: Round, share: _Share, data: ClientData, upload: Any) -> None:
@@ -221,7 +221,7 @@ class InProcess(Transport):
     def _batched(self, method: Batched, round_: Round) -> _Share:
         share, cohort = _Share(), [self._load(name) for name in round_.clients]
         for data, upload in zip(cohort, method.local_many(cohort, round_.broadcast), strict=True):
-            self._add(round_, share, data, upload)
+            self._add(round_, share, data, method.narrowed(upload))
         return share
 
     # --- every client's own model ---

@@ -8,6 +8,7 @@ from gramfold.errors import GramfoldError
 from gramfold.federation import Task
 from gramfold.methods import Method, Tunable
 from gramfold.privacy import Privacy
+from gramfold.wire.digits import require_precision
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class RunOptions:
     def prepared(self, method: Method, task: Task) -> Method:
         """The method as it runs: it works on the task, what follows from that is decided, and it gets what it needs."""
         method.check_kind(task)
+        require_precision(method.precision)
         noisy, masked = self.privacy.dp is not None, self.privacy.secure is not None
         method = method.settled(task, once=self.keep_total is True or noisy, bounded=noisy, masked=masked)
         self.check(method, task)
@@ -40,6 +42,9 @@ class RunOptions:
 
     def check(self, method: Method, task: Task) -> None:
         """Raise, in words, where privacy leaves a method less than it needs."""
+        if method.rounds_numbers and (self.keep_total or self.keep_clients or self.privacy):
+            why = "secure sums and noise need numbers as they are" if self.privacy else "rounded numbers do not come out of a sum"
+            raise GramfoldError(f"{why}, and these travel in {method.precision}; leave out precision, or set it to float64")
         if not self.privacy:
             return
         if self.keep_clients:
@@ -54,8 +59,6 @@ class RunOptions:
             what = f"{method.name} has {method.rounds} rounds" if method.rounds > 1 else "continuous targets have no bound"
             remedy = f"; {method.remedy('once')}" if method.rounds > 1 else ""
             raise GramfoldError(f"differential privacy is for classes and methods of one round of moments: {what}{remedy}")
-        if self.privacy.dp is not None and method.parameters().get("precision") not in (None, "float64"):
-            raise GramfoldError("noise is calibrated for moments as they are, not for rounded ones; use precision='float64'")
         unset = method.undecided if isinstance(method, Tunable) else ()
         if unset:
             raise GramfoldError(

@@ -48,7 +48,14 @@ class Share:
 
     def fold(self, number: int, broadcast: Record, keep: bool = False, names: Sequence[str] | None = None) -> Folded:
         """The sum of the uploads of a round, of all its clients or of those named."""
-        asked = Round(self.method, number, self.names if names is None else names, broadcast, keep, announced(broadcast))
+        asked = Round(
+            self.method,
+            number,
+            self.names if names is None else names,
+            broadcast,
+            keep,
+            announced(broadcast, self.method.precision),
+        )
         fold, sent = Fold(), dict[str, int]()
         kept: dict[str, Any] = {}
         with threads.engine():
@@ -64,8 +71,8 @@ class Share:
             yield from self.transport.heads(final)
 
 
-def announced(broadcast: Record) -> Deliveries:
+def announced(broadcast: Record, precision: str | None) -> Deliveries:
     """Deliveries to clients that have received nothing before."""
-    deliveries = Deliveries()
+    deliveries = Deliveries(precision=precision)
     deliveries.announce(broadcast)
     return deliveries

@@ -111,11 +111,6 @@ class MetricMap:
     def __repr__(self) -> str:
         return f"MetricMap({self.inputs} -> {self.dim})"
 
-    def narrowed(self, precision: str) -> "MetricMap":
-        """The same map with its metrics rounded: what has a shorter description is learned just as well."""
-        learned = {name: arrays.cast(part, precision) if name.startswith("axes.") else part for name, part in self.arrays.items()}
-        return MetricMap(self.description, learned)
-
     @property
     def reach(self) -> float | None:
         """How far from zero a standardised column goes at most."""

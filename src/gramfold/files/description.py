@@ -50,6 +50,9 @@ class Description:
     def settle(self) -> "Description":
         return self
 
+    def rounded(self, precision: str) -> "Description":
+        return self
+
     @property
     def n(self) -> int:
         return int(self.said["samples"])

@@ -71,7 +71,7 @@ def following(asked: TaskFile, answer: PartFile) -> TaskFile:
     method, broadcast = asked.known_method(), asked.broadcast
     method.asked(broadcast).check_packet(answer.packet)  # a sum may be more than `check` allows one client
     with threads.engine():
-        after = method.aggregate(upload.settle(), broadcast)
+        after = method.broadcast_after(upload.settle(), broadcast)
     return replace(
         asked, broadcast=after, round=asked.round + 1, finished=method.is_last(asked.round, broadcast), parts=dict(answer.parts),
         earlier=sorted({*asked.earlier, *answer.parts}),
@@ -105,7 +105,7 @@ class _Recomputed(Fold):
         self.contributed = set(self._by_name) if contributed else set()
 
     def upload_of(self, client: str) -> Any:
-        return self._method.local(ClientData(client, self._by_name[client].train()), self._asked)
+        return self._method.sent(ClientData(client, self._by_name[client].train()), self._asked)
 
 
 def personal(model: TaskFile, paths: Sequence[Path], device: str = "cpu") -> Result:

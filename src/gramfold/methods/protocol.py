@@ -23,6 +23,7 @@ from gramfold.federation import Federation, Samples, Task
 from gramfold.heads import Head
 from gramfold.methods.asked import Anything, Asked
 from gramfold.numerics.arrays import Array
+from gramfold.wire.digits import rounded
 from gramfold.wire.record import Record
 
 IN_CODE = {"in code": True}
@@ -104,6 +105,9 @@ class Method(ABC):
         ):
             raise GramfoldError(f"{cls.__name__}.{former} would never be called: write {FORMER[former]} (docs/extend.md)")
 
+    precision: str | None = field(default=None, kw_only=True)
+    """What numbers travel in (`gf.run(..., precision=)`); None: as they are."""
+
     @property
     def rounds(self) -> int:
         """Rounds of uploads, at most."""
@@ -172,6 +176,27 @@ class Method(ABC):
     # --- what is asked of a method, and not for it to say ---
 
     @final
+    def sent(self, client: ClientData, broadcast: Any) -> Any:
+        """The upload of one client, in the numbers that it travels in."""
+        return self.narrowed(self.local(client, broadcast))
+
+    @final
+    @property
+    def rounds_numbers(self) -> bool:
+        """Whether numbers travel in fewer bits than they have: then samples do not come out of a sum as they went in."""
+        return self.precision not in (None, "float64")
+
+    @final
+    def narrowed(self, upload: Any) -> Any:
+        """An upload in the numbers that it travels in."""
+        return upload.rounded(self.precision) if self.rounds_numbers else upload
+
+    @final
+    def broadcast_after(self, total: Any, broadcast: Any) -> Record:
+        """What all clients are sent after a round, in the numbers that it travels in."""
+        return rounded(self.aggregate(total, broadcast), self.precision)
+
+    @final
     def remedy(self, need: str) -> str:
         """What to do where a run has no more than that, as the end of an error."""
         return f"set {self.name}'s {self.remedies[need]}" if need in self.remedies else "use another method"
@@ -200,8 +225,9 @@ class Method(ABC):
 
     @final
     def parameters(self) -> Mapping[str, Any]:
-        """The hyper-parameters, as given; maps as they are described."""
+        """The hyper-parameters, as given; maps as they are described. The precision is one where a run has set it."""
         given = {field.name: getattr(self, field.name) for field in fields(self) if field.metadata != IN_CODE}
+        given = {key: value for key, value in given.items() if key != "precision" or value is not None}
         return {key: value.describe() if isinstance(value, FeatureMap) else value for key, value in given.items()}
 
 

@@ -80,7 +80,7 @@ def make_method(name: str, **parameters: Any) -> Method:
     kind = find_method(name)
     types = get_type_hints(kind)
     known = {field.name: types[field.name] for field in dataclasses.fields(kind) if field.metadata != IN_CODE}
-    given = {}
+    given: dict[str, Any] = {}
     for key, value in renamed.taken(kind, parameters).items():
         if key not in known:
             raise GramfoldError(f"method {name!r} has no parameter {key}; it has: {', '.join(known)}")

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
 from gramfold.moments.products import Products
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.wire.digits import PRECISIONS, require_precision
 
 if TYPE_CHECKING:
     from gramfold.moments.value import Moments
 
-PRECISIONS = ("float64", "float32", "float16", "int8")
-"""What numbers may travel in: as they are, or rounded, the fewest bits last."""
 COARSEST = 0.1
 """The most that an entry may be off. Where int8 would be, float16 is sent."""
 STEPS = 127
@@ -105,8 +103,7 @@ def rounded(moments: "Moments", precision: str) -> tuple[Rounded, float] | None:
     """What travels of moments in that precision, and by how much entries may be off; None where they travel as they are: moments
     of no samples are small, and an n with noise says nothing about rows."""
     n = moments.exact_n
-    if precision not in PRECISIONS:
-        raise GramfoldError(f"numbers travel in one of {', '.join(PRECISIONS)}, not {precision!r}")
+    require_precision(precision)
     if precision == "float64" or n <= 0 or n != int(n) or not moments.dim:
         return None
     factor, targets = _triangular(moments)

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,8 @@ class Settings:
         except ValueError as error:
             raise GramfoldError(f"cannot read the run's configuration: {error}") from None
         method = make_method(str(config.get("method", "pace")), **parameters)
+        if config.get("precision"):
+            method = replace(method, precision=str(config["precision"]))
         unset = method.undecided if isinstance(method, Tunable) else ()
         if unset:
             raise GramfoldError(

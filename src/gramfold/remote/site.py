@@ -229,7 +229,7 @@ class Site:
         fresh = {} if work.method.rounds == 1 else work.memory
         work.method.check_weights(train)
         data = ClientData(self.name, train, dict(fresh))
-        upload = work.method.local(data, work.broadcast)
+        upload = work.method.sent(data, work.broadcast)
         work.remember(name, data.memory)
         packed = upload.pack()
         if work.method.rounds > 1:

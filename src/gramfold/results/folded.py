@@ -51,7 +51,7 @@ class Run:
             raise GramfoldError(f"{counted} samples of client {name!r} are in this model and {train.n} were given; give those")
         client, broadcast = ClientData(name, train, contributed=counted > 0), self.broadcast
         if client.contributed and self.method.answer is not None:  # from what it sent
-            broadcast = self.method.answer(self.method.local(client, self._revisable.again(self.task)), broadcast)
+            broadcast = self.method.answer(self.method.sent(client, self._revisable.again(self.task)), broadcast)
         return finished(self.method.personalize(client, broadcast), self.method, client, broadcast, self.task)
 
     def updated(self, add: Mapping[str, Samples], forget: Mapping[str, Samples]) -> "Run":
@@ -143,6 +143,8 @@ class Run:
 
     @property
     def _revisable(self) -> Revisable:
+        if self.method.rounds_numbers:
+            raise GramfoldError(f"samples whose numbers travelled in {self.method.precision} do not come out of a sum exactly")
         found = self.method.revisable(self.broadcast)
         if found is None:
             name, rounds = self.method.name, self.method.rounds
@@ -152,7 +154,7 @@ class Run:
 
 def worth_keeping(method: Method, broadcast: Record, total: object, wanted: bool | None) -> bool:
     """Whether a result should hold this sum, of the round that a broadcast began; where nobody said, the small ones."""
-    if not isinstance(total, Summed) or wanted is False or method.revisable(broadcast) is None:
+    if not isinstance(total, Summed) or wanted is False or method.rounds_numbers or method.revisable(broadcast) is None:
         return False
     groups = len(total.groups) if isinstance(total, GroupedMoments) else 1
     return wanted is True or 8 * groups * total.dim * (total.dim + total.outputs) <= KEPT_BYTES

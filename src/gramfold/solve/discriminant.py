@@ -25,14 +25,11 @@ class Discriminant(Record, kind="discriminant"):
     centroids: np.ndarray
 
     @classmethod
-    def from_moments(
-        cls, weights: Array, cross: Array, penalty: Penalty, counts: np.ndarray, leverage: float, rounded: bool = False
-    ) -> "Discriminant":
+    def from_moments(cls, weights: Array, cross: Array, penalty: Penalty, counts: np.ndarray, leverage: float) -> "Discriminant":
         """The discriminant of the left-out scores of all clients' samples, every leverage taken at its mean, as GCV does.
 
         With (S + P) W = M the plain scores U have U'Y = W'M and U'U = W'M - W'P W. A left-out score is
-        (u - h y) / (1 - h); its moments follow from those and the counts D = Y'Y. `rounded`: the weights will be, to a
-        few digits.
+        (u - h y) / (1 - h); its moments follow from those and the counts D = Y'Y.
         """
         free = max(1.0 - leverage, 1e-3)
         n, classes = counts.sum(), len(counts)
@@ -53,11 +50,9 @@ class Discriminant(Record, kind="discriminant"):
         within = (with_itself - (centroids.T * counts) @ centroids) / n
         around = centroids - mean
         between = (around.T * counts) @ around / n
-        # the scores add up to one but for the penalty: whitening their sum would blow up what is left of it, which with two
-        # classes is half of all there is, and with rounded weights the digits that they lost
-        if classes == 2 or rounded:
-            contrast = np.eye(classes) - 1.0 / classes
-            between, within = (contrast @ part @ contrast for part in (between, within))
+        # the scores add up to one but for a penalty, or rounding: whitening their sum would blow up what is left of it
+        contrast = np.eye(classes) - 1.0 / classes
+        between, within = (contrast @ part @ contrast for part in (between, within))
         floor = 1e-6 * max(np.trace(within), np.trace(between), 1e-300) / classes
         within[np.diag_indices(classes)] += floor
         values, vectors = scipy.linalg.eigh(_positive(within, floor))
@@ -71,9 +66,6 @@ class Discriminant(Record, kind="discriminant"):
         scores vary, within a class by one in every direction."""
         between = float(counts @ (np.asarray(self.centroids, float) ** 2).sum(1)) / max(float(counts.sum()), 1e-300)
         return float(np.sqrt(between / (1.0 + between)))
-
-    def narrowed(self, precision: str) -> "Discriminant":
-        return Discriminant(*(arrays.cast(part, precision) for part in (self.mean, self.axes, self.centroids)))
 
     def place(self, scores: Array) -> "Place":
         """Where scores (n x C) lie among the classes: what every kind of evidence is made of."""

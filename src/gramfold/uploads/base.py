@@ -25,6 +25,9 @@ class Upload(Protocol):
     def settle(self) -> Self:
         """Itself, once nothing more will be added: ready to be read without being held twice."""
 
+    def rounded(self, precision: str) -> Self:
+        """The same in fewer digits, and to travel in so many bits ("float32", "float16" or "int8"), as far as it can be."""
+
     @property
     def wire_bytes(self) -> int:
         """The length of `pack().to_bytes()`."""

@@ -102,6 +102,9 @@ class GroupedMoments:
             moments.settle()
         return self
 
+    def rounded(self, precision: str) -> "GroupedMoments":
+        return GroupedMoments({group: part.rounded(precision) for group, part in self.groups.items()}, self.fingerprints)
+
     def total(self) -> Moments:
         """All groups pooled; where their maps differ as if these were one, and so as moments of no map that has a fingerprint."""
         parts = [self.groups[group].copy() for group in sorted(self.groups)]

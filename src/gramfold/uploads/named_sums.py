@@ -64,6 +64,10 @@ class NamedSums:
     def settle(self) -> "NamedSums":
         return self
 
+    def rounded(self, precision: str) -> "NamedSums":
+        """In float32 whatever is asked: sums of very different sizes are beside each other."""
+        return NamedSums({name: arrays.cast(part, "float32") for name, part in self._parts.items()})
+
     # --- as a message ---
 
     @property

@@ -30,6 +30,10 @@ class PerClient:
     def settle(self) -> "PerClient":
         return self
 
+    def rounded(self, precision: str) -> "PerClient":
+        """As they are: what parcels hold is for the method to say."""
+        return self
+
     def in_order(self) -> Sequence[Mapping[str, Array]]:
         """The parcels by client name, whatever the order in which they came."""
         return [self.parcels[name] for name in sorted(self.parcels)]

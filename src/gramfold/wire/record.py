@@ -12,10 +12,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from gramfold.errors import GramfoldError
+from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.wire.packet import Packet
 
-RESTORE: dict[str, Callable[[Mapping[str, Any], Mapping[str, Array], str], Any]] = {}
+DIGITS, UNITS = "digits", "/units"
+"""In a packet's metadata: the matrices that travel in fewer bits than they have; those in float16 with the units of their
+columns, under a name of this ending."""
+RESTORE: dict[str, Callable[[Mapping[str, Any], Mapping[str, Array], str | None], Any]] = {}
 """How to restore a map from its description, its arrays and its fingerprint; `features` registers itself here."""
 
 
@@ -40,10 +44,11 @@ class Record:
         return Packet(writer.arrays, meta, frozenset(writer.triangular))
 
     @classmethod
-    def unpack(cls, packet: Packet) -> Self:
-        """The record in a packet; raises unless it is one of this class."""
+    def unpack(cls, packet: Packet, trusted: bool = True) -> Self:
+        """The record in a packet; raises unless it is one of this class. `trusted`: whether maps have the fingerprints that they
+        come with, and not those of their arrays."""
         try:
-            value = _read(packet.meta, packet.arrays)
+            value = _read(packet.meta, widened(packet.meta, packet.arrays), trusted)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise GramfoldError(f"not a readable state: {error!r}") from None
         if not isinstance(value, cls):
@@ -82,10 +87,16 @@ class _Writer:
         raise GramfoldError(f"{place or 'a state'} cannot be serialised: it holds a {type(value).__name__}")
 
 
-def _read(tagged: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
+def widened(meta: Mapping[str, Any], packed: Mapping[str, Array]) -> Mapping[str, Array]:
+    """The arrays of a packet, those in float64 again that travelled in fewer bits."""
+    wide = {name: arrays.float64(packed[name]) * packed.get(name + UNITS, 1.0) for name in meta.get(DIGITS, ())}
+    return {**packed, **wide}
+
+
+def _read(tagged: Mapping[str, Any], arrays: Mapping[str, Array], trusted: bool) -> Any:
     if "record" in tagged:
         kind = Record.kinds[tagged["record"]]
-        made = kind(**{name: _read(part, arrays) for name, part in tagged["fields"].items()})
+        made = kind(**{name: _read(part, arrays, trusted) for name, part in tagged["fields"].items()})
         for name in kind.triangular:
             shape = tuple(getattr(made, name).shape)
             if len(shape) != 2 or shape[0] != shape[1]:
@@ -93,13 +104,13 @@ def _read(tagged: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
         return made
     if "map" in tagged:
         parts = {name: arrays[_under(tagged["place"], name)] for name in tagged["arrays"]}
-        return RESTORE["map"](tagged["map"], parts, tagged["fingerprint"])
+        return RESTORE["map"](tagged["map"], parts, tagged["fingerprint"] if trusted else None)
     if "array" in tagged:
         return arrays[tagged["array"]]
     if "mapping" in tagged:
-        return {key: _read(part, arrays) for key, part in tagged["mapping"].items()}
+        return {key: _read(part, arrays, trusted) for key, part in tagged["mapping"].items()}
     if "items" in tagged:
-        return [_read(part, arrays) for part in tagged["items"]]
+        return [_read(part, arrays, trusted) for part in tagged["items"]]
     return tuple(tagged["tuple"]) if "tuple" in tagged else tagged["value"]
 
 

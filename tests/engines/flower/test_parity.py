@@ -20,6 +20,7 @@ EXACT = [
     gf.PACE(features="bias+linear", precision="float16"),
     gf.PACE(features="bias+linear+fourier:300", regime="sketch", precision="int8"), gf.DeepAFL(depth=2),
     gf.DeepAFL(depth=1, regime="sketch"), ]  # fmt: skip
+DIGITS = [(gf.AFL(features="bias+linear+fourier:300"), "float32"), (gf.PACE(features="bias+linear+fourier:300"), "int8")]
 SMALL = "conv:4:3:6+relu+max:2"
 NETWORKS = [
     gf.FedACnnL(network=SMALL),
@@ -51,6 +52,14 @@ def test_analytic_heads_are_those_of_the_in_process_engine(method, sites, federa
         mine["global_accuracy"] = theirs["global_accuracy"]
     assert mine == theirs
     assert all_answered(result, sites)
+
+
+@pytest.mark.parametrize(("method", "precision"), DIGITS, ids=["afl", "pace"])
+def test_numbers_travel_in_the_bits_of_the_run_s_configuration(method, precision, sites, federation):
+    result = sites.run(method, **{"minimum-sites": 7, "precision": precision})
+    expected = gf.run(method, federation, precision=precision)
+    assert sites.distance(method, expected) < 1e-9
+    assert figures(result["methods"][0]) == figures(json.loads(json.dumps(expected.to_dict())))
 
 
 LEARNED = [

@@ -133,7 +133,7 @@ def finish(
     replies = {name: _reply(asked.method, state, name, record) for name in names}
     final = Final(
         asked.method, names, record, replies.__getitem__, ending.contributed, shared, ending.keep_heads,
-        announced(record), asked.task,
+        announced(record, asked.method.precision), asked.task,
     )  # fmt: skip
     done = {each.name: each for each in share.finish(final)}
     if ending.folder is not None:

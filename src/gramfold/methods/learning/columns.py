@@ -125,7 +125,7 @@ class Columns(Record, kind="columns"):
         each = counts.reshape(-1, COARSE if self.low is None else FINE).sum(1)
         if not (np.isfinite(counts).all() and counts.min() >= 0 and each.max() <= MOST_SAMPLES):
             raise GramfoldError("the counts of samples in its columns are not counts")
-        if not (abs(each - each[0]) <= 1e-9 * each[0]).all():
+        if not (abs(each - each[0]) <= 1e-6 * each[0]).all():
             raise GramfoldError(f"its columns hold from {each.min():g} to {each.max():g} samples; all must hold the same")
 
     # --- the server ---

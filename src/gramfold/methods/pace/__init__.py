@@ -31,7 +31,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.features import Map, MetricMap
+from gramfold.features import Map
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head
 from gramfold.methods import learning
@@ -60,7 +60,6 @@ from gramfold.methods.pace.server import (
 from gramfold.methods.protocol import IN_CODE, ClientData, Revisable
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map, together
 from gramfold.moments import Moments
-from gramfold.moments.rounding import PRECISIONS
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.buckets import buckets, bytes_for
@@ -123,9 +122,8 @@ class PACE(Differs):
 
     `learn`: whether the metric of the Fourier features is learned, in rounds before; None: where it pays (up to 100 inputs, or
     from 10,000 samples on). `budget`: the most bytes that a client may send and receive, all rounds together, as a number or as
-    "20MB". `memory` bounds the server's when the dimension is chosen, in bytes. `precision` is what numbers travel in, "float64",
-    "float32", "float16" or "int8" (uploads alone, the rest then in float16); None: float64, or with a budget whatever lets the
-    largest map into it. Sums are float64 always; the result says how far rounding may have moved them (`chosen["rounding"]`).
+    "20MB". `memory` bounds the server's when the dimension is chosen, in bytes. With a budget numbers travel in whatever
+    lets the largest map into it, unless the run says (`gf.run(..., precision=)`).
 
     `regime` is what the server sends so that clients can leave their own samples out: "sum" - the m x m triangle T; "sketch" -
     a 128 x m sketch of T^-1, from which leverages are approximate, and nothing can be blended; None: "sum" where the triangle has
@@ -159,7 +157,6 @@ class PACE(Differs):
     learn: bool | None = None
     budget: int | str | None = None
     memory: int = 2**30
-    precision: str | None = None
     own_parts: bool = True
     parts: tuple[Part, ...] = field(default=(*PARTS, PersonalKernel()), metadata=IN_CODE, repr=False)
     priors: Priors = field(default=PRIORS, metadata=IN_CODE, repr=False)
@@ -172,8 +169,6 @@ class PACE(Differs):
             raise GramfoldError("learn and budget choose the features; give either them or features")
         if self.learn not in (None, True, False):
             raise GramfoldError(f"learn is True, False or None (where it pays), not {self.learn!r}")
-        if self.precision not in (None, *PRECISIONS):
-            raise GramfoldError(f"numbers travel in one of {', '.join(PRECISIONS)}, not {self.precision!r}")
         if self.weights is not None and len(self.weights) != 2:
             raise GramfoldError(f"weights are a pair, one for each term of evidence, not {self.weights!r}")
         require_regime(self._regime, self.name)
@@ -182,10 +177,6 @@ class PACE(Differs):
     @property
     def _regime(self) -> str:
         return "sum" if self.regime is None else self.regime
-
-    @property
-    def _precision(self) -> str:
-        return self.precision or "float64"
 
     @property
     def _most_bytes(self) -> int | None:
@@ -222,8 +213,6 @@ class PACE(Differs):
         return Streams(space, refinement, task.seed, decision=self.decision)
 
     def learned(self, start: Streams, map: Map, common: Common | None = None) -> Streams:
-        if isinstance(map, MetricMap) and self._precision != "float64":
-            map = map.narrowed("float32")
         space = replace(start.space, map=map)
         if common is not None and space.outputs is not None:
             space = replace(space, outputs=2 * space.outputs)
@@ -235,9 +224,8 @@ class PACE(Differs):
         return learning.plan_of(self.features, self.own_parts)
 
     def revisable(self, broadcast: Streams) -> Revisable | None:
-        """Rounded samples cannot be taken out of a sum again."""
         found = super().revisable(broadcast)
-        if found is None or self._precision != "float64":
+        if found is None:
             return None
         before = replace(broadcast, pooled=None, groups=())
 
@@ -251,19 +239,19 @@ class PACE(Differs):
             train = counting(client)
             less = broadcast.common.without(train, learning.own_part(broadcast.common, train), beside=True)
             client = replace(client, train=less)
-        return super().moments(client, broadcast).rounded(self._precision)
+        return super().moments(client, broadcast)
 
     def solve(self, total: Moments | GroupedMoments, broadcast: Streams) -> Streams:
         make = pool if broadcast.common is None else pool_without_own_parts
         units, caution = units_of(broadcast.space), learning.caution(broadcast.space.map)
         everybody = total if isinstance(total, Moments) else total.total()
-        pooled = make(everybody, self.penalty, self._regime, broadcast.seed, units, self._precision, caution)
+        pooled = make(everybody, self.penalty, self._regime, broadcast.seed, units, caution)
         if isinstance(total, Moments):
             return replace(broadcast, pooled=pooled)
         beta, units = pooled.chosen["penalty"], replace(units, dearer=pooled.chosen.get(DEARER, 1.0))
 
         def of_group(moments: Moments) -> Pooled:
-            return make(moments, beta, self._regime, broadcast.seed, units, self._precision, caution)
+            return make(moments, beta, self._regime, broadcast.seed, units, caution)
 
         groups = groups_of(broadcast)
         assert groups is not None

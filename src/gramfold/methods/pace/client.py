@@ -26,7 +26,6 @@ from gramfold.numerics.arrays import Array
 from gramfold.numerics.padding import Padding
 from gramfold.numerics.stacks import lifted
 from gramfold.solve.leave_one_out import left_out_residuals
-from gramfold.wire.compact import full
 
 
 @dataclass
@@ -81,7 +80,7 @@ class OwnSamples:
         counts samples of clients like these; `personal`: maps in the metric that clients' own functions share; `apart`: the own
         parts that are out of the targets already."""
         train, padding = together(clients)
-        wanted, shared = space.targets(train, rows), full(pooled.weights)
+        wanted, shared = space.targets(train, rows), pooled.weights
         often = np.ones(train.n) if train.weights is None else arrays.to_numpy(train.weights).astype(float)
         once = padding(arrays.like(often, rows))
         roots = None if train.weights is None and padding.even else once[..., None] ** 0.5

@@ -11,7 +11,6 @@ from gramfold.numerics.padding import Padding
 from gramfold.numerics.stacks import transposed
 from gramfold.solve.leave_one_out import LIMIT, left_out_residuals
 from gramfold.solve.ridge import Factor, LeastNorm
-from gramfold.wire.compact import full
 from gramfold.wire.record import Record
 
 
@@ -25,7 +24,7 @@ class Sketch(Record, kind="pace/sketch"):
 def root_of(source: "Factor | Sketch", along: Array) -> Array | None:
     """T'^-1 along the columns of `along`, for the whole of A's factor T; of a sketch as many columns as there are of these."""
     if isinstance(source, Sketch):
-        matrix, columns = full(source.matrix), along.shape[1]
+        matrix, columns = source.matrix, along.shape[1]
         return matrix[:, :columns] * (matrix.shape[1] / columns) ** 0.5 if matrix.shape[1] > columns else None
     return None if isinstance(source, LeastNorm) else source.solve_transposed(along)
 
@@ -84,7 +83,7 @@ class OfSketch(Influence):
     can_weigh_up: ClassVar[bool] = False
 
     def __init__(self, sketch: Sketch, rows: Array, padding: Padding) -> None:
-        self.leverages = padding(stacks.row_squares(rows @ full(sketch.matrix)))
+        self.leverages = padding(stacks.row_squares(rows @ sketch.matrix))
 
     def weighed_up(self, residuals: Array, alpha: float) -> tuple[Array, Array, Array]:
         raise NotImplementedError("a sketch of A says nothing of A's inverse between two samples")

@@ -14,7 +14,6 @@ from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.spaces import Space, straight
 from gramfold.moments import Moments
-from gramfold.moments.rounding import of_targets
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve.discriminant import Discriminant
@@ -23,7 +22,6 @@ from gramfold.solve.group_weight import Sums, group_weight
 from gramfold.solve.ridge import Factor
 from gramfold.solve.units import PLAIN, Units
 from gramfold.uploads import GroupedMoments
-from gramfold.wire.compact import Compact, full
 from gramfold.wire.record import Record
 
 SKETCH = 128
@@ -85,35 +83,27 @@ def pool(
     regime: str,
     seed: int,
     units: Units = PLAIN,
-    precision: str = "float64",
     caution: float = 1.0,
 ) -> Pooled:
-    """From the sum of all moments. `units`, `caution`: in, and with, which the penalty is chosen; `precision`: of the weights and
-    the sketch that clients are sent."""
-    ridge, digits = PooledRidge.of(total, beta, units, caution), of_targets(precision)
+    """From the sum of all moments. `units`, `caution`: in, and with, which the penalty is chosen."""
+    ridge = PooledRidge.of(total, beta, units, caution)
     source: Factor | Sketch = ridge.factor
     if regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
         signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH)) / math.sqrt(SKETCH)
-        source = Sketch(Compact.of(ridge.factor.solve_transposed(arrays.like(signs, ridge.weights)), digits))
+        source = Sketch(ridge.factor.solve_transposed(arrays.like(signs, ridge.weights)))
     chosen = {"penalty": ridge.beta, **({DEARER: ridge.dearer} if ridge.dearer != 1.0 else {})}
-    chosen |= {"rounding": total.rounding} if total.rounding else {}
-    pooled = Pooled(Compact.of(ridge.weights, digits), source, None, None, chosen)
+    pooled = Pooled(ridge.weights, source, None, None, chosen)
     if total.labels is None:
         return replace(pooled, spread=_spread(ridge))
-    found = Discriminant.from_moments(
-        ridge.weights, total.cross, ridge.penalty, total.counts, ridge.leverage, digits == "float16"
-    )
-    return replace(pooled, counts=total.counts, discriminant=found if precision == "float64" else found.narrowed("float32"))
+    found = Discriminant.from_moments(ridge.weights, total.cross, ridge.penalty, total.counts, ridge.leverage)
+    return replace(pooled, counts=total.counts, discriminant=found)
 
 
-def pool_without_own_parts(
-    total: Moments, beta: float | None, regime: str, seed: int, units: Units, precision: str, caution: float
-) -> Pooled:
+def pool_without_own_parts(total: Moments, beta: float | None, regime: str, seed: int, units: Units, caution: float) -> Pooled:
     """The same, where targets less the clients' own parts come first, and then the targets as they are."""
     less, whole = total.halves()
     ridge = PooledRidge.of(whole, beta, units, caution)
-    newcomers = Compact.of(ridge.weights, of_targets(precision))
-    return replace(pool(less, beta, regime, seed, units, precision, caution), newcomers=newcomers, spread=_spread(ridge))
+    return replace(pool(less, beta, regime, seed, units, caution), newcomers=ridge.weights, spread=_spread(ridge))
 
 
 def pool_groups(
@@ -141,12 +131,12 @@ def shared_head(space: Space, pooled: Pooled, method: str, priors: Priors = PRIO
         spread = None if pooled.spread is None else arrays.to_numpy(pooled.spread)
         errors = None if spread is None else Errors(np.zeros((0, len(spread))), spread)
         weights = pooled.weights if pooled.newcomers is None else pooled.newcomers
-        return replace(space.head(full(weights), method), errors=errors)
+        return replace(space.head(weights, method), errors=errors)
     counts = arrays.to_numpy(pooled.counts)
     centre, _ = priors.of_evidence(len(counts), space.map, pooled.discriminant.correlation(counts))
     evidence = Evidence(pooled.discriminant, terms(len(counts)), tuple(map(float, centre)))
     shares = np.log(counts + 1.0 / len(counts))  # one pseudo-sample is spread over all classes
-    return replace(space.head(full(pooled.weights), method), evidence=evidence, offset=shares, probabilistic=True)
+    return replace(space.head(pooled.weights, method), evidence=evidence, offset=shares, probabilistic=True)
 
 
 def _spread(ridge: PooledRidge) -> np.ndarray:

@@ -13,7 +13,8 @@ from gramfold.methods.learning.plan import FEW as COMPARED
 from gramfold.methods.learning.plan import Plan
 from gramfold.methods.pace.server import SKETCH
 from gramfold.methods.spaces import one_unit, plain_term
-from gramfold.moments.rounding import PRECISIONS, bytes_per_number, of_targets
+from gramfold.moments.rounding import bytes_per_number, of_targets
+from gramfold.wire.digits import PRECISIONS
 from gramfold.wire.record import Record
 
 SCALE = 0.5
