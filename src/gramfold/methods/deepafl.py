@@ -26,7 +26,7 @@ from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.asked import Asked
 from gramfold.methods.pace.client import personal_head, without_estimates
-from gramfold.methods.pace.server import Pooled, pool, require_regime, shared_head, solved
+from gramfold.methods.pace.server import Pooled, Pooling, require_regime, shared_head, solved
 from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map, plain_term
@@ -120,7 +120,7 @@ class DeepAFL(Method):
             grown = deep.with_inner(_step(total, deep.next_outer, self.shrinkage))
             return replace(broadcast, space=replace(space, map=grown))
         if deep.layers == self.depth:
-            return replace(broadcast, pooled=pool(total, self.penalty, self.regime, broadcast.seed, space.units()))
+            return replace(broadcast, pooled=Pooling(self.penalty, self.regime, broadcast.seed, space.units())(total))
         ridge = PooledRidge.of(total, self.penalty, space.units())
         return replace(broadcast, space=replace(space, map=deep.with_outer(ridge.weights)))
 

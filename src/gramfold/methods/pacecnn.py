@@ -14,7 +14,7 @@ from gramfold.heads import Head
 from gramfold.methods.asked import Asked
 from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
 from gramfold.methods.pace.client import personal_head, without_estimates
-from gramfold.methods.pace.server import Pooled, pool, require_regime, shared_head, solved
+from gramfold.methods.pace.server import Pooled, Pooling, require_regime, shared_head, solved
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
@@ -73,7 +73,7 @@ class PaceCNN(Method):
 
     def aggregate(self, total: Moments, broadcast: Network) -> Network:
         if network_of(broadcast.space).complete:
-            pooled = pool(total, self.penalty, self.regime, broadcast.seed, broadcast.space.units())
+            pooled = Pooling(self.penalty, self.regime, broadcast.seed, broadcast.space.units())(total)
             return replace(broadcast, pooled=pooled)
         space, _ = with_next_layer(broadcast.space, total, broadcast.seed, penalty=None)
         return replace(broadcast, space=space)

@@ -18,6 +18,7 @@ from gramfold.numerics import arrays, memory
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.padding import Padding
 from gramfold.origin import BACKBONE, SERIES
+from gramfold.solve.gcv import CAUTION
 from gramfold.solve.units import Units
 from gramfold.uploads import GroupedMoments
 from gramfold.wire import Packet
@@ -78,6 +79,11 @@ class Space(Record, Asked, kind="space"):
         map = self.map if map is None else map
         ones = map.implied.ones
         return Units(ones[0] if ones else None, map.one_unit(self.one_unit))
+
+    @property
+    def caution(self) -> float:
+        """How many times a degree of freedom counts when a penalty is chosen for the features."""
+        return CAUTION if self.map.tabular else 1.0
 
     @property
     def classification(self) -> bool:

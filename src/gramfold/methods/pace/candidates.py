@@ -105,20 +105,6 @@ class OwnRidge(FreeRidge):
         self.map = map
 
 
-@dataclass(frozen=True, eq=False)
-class OwnPart:
-    """What clients took out of their targets before they were folded, as a basis: a candidate that shares nothing takes it back.
-    `values` are the clients' samples' (clients x n x outputs)."""
-
-    moves: ClassVar[bool] = False
-    map: Map
-    weights: Array
-    values: Array
-
-    def solution(self, coordinates: Array) -> tuple[Array, float]:
-        return coordinates, 0.0
-
-
 class Part(ABC):
     """Makes candidates. PACE has a tuple of parts; without one it has that part's candidates no more."""
 

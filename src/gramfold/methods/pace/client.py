@@ -12,7 +12,8 @@ import numpy as np
 
 from gramfold.features import Map
 from gramfold.heads import Head, Stream
-from gramfold.methods.pace.candidates import PARTS, Basis, Candidate, Own, OwnPart, OwnRidge, Part
+from gramfold.methods.learning import OwnPart
+from gramfold.methods.pace.candidates import PARTS, Basis, Blend, Candidate, Own, OwnRidge, Part
 from gramfold.methods.pace.evidence import of_classes
 from gramfold.methods.pace.heads import classifiers, regressors
 from gramfold.methods.pace.influence import Influence, influence_of
@@ -153,10 +154,10 @@ def personalized(
     candidates = [stay, *(each for part in parts for each in part.candidates(samples, stay))]
     mixture, shares = average(candidates, likelihood)
     gained = gains(candidates, mixture, likelihood)
-    chosen = [
-        {**pooled.chosen, **_tried(shares, candidates, k), "alpha": float(np.broadcast_to(mixture.alpha, len(gained))[k]), **gain}
-        for k, gain in enumerate(gained)
-    ]
+    chosen = [{**pooled.chosen, **_tried(shares, candidates, k), **gain} for k, gain in enumerate(gained)]
+    if samples.influence.can_weigh_up and any(part.name == Blend.name for part in parts):
+        alphas = np.broadcast_to(mixture.alpha, len(gained))
+        chosen = [{**mine, "alpha": float(alpha)} for mine, alpha in zip(chosen, alphas, strict=True)]
     if isinstance(likelihood, OfClasses):
         return classifiers(samples, likelihood, mixture, solution(samples, mixture), pooled, method, chosen)
     return regressors(samples, mixture, solution(samples, mixture), pooled, judging, method, chosen)
