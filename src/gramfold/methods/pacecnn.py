@@ -13,7 +13,7 @@ from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.asked import Asked
 from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
-from gramfold.methods.pace.client import personal_head, without_estimates
+from gramfold.methods.pace.client import Given, personal_head, without_estimates
 from gramfold.methods.pace.server import Pooled, Pooling, require_regime, shared_head, solved
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import Space
@@ -80,8 +80,8 @@ class PaceCNN(Method):
 
     def personalize(self, client: ClientData, broadcast: Network) -> Head:
         space = broadcast.space
-        rows = space.map(client.train.inputs)
-        head = personal_head(client, space, None, solved(broadcast.pooled), rows, self.weights, self.name)
+        given = Given(space, solved(broadcast.pooled), weights=self.weights)
+        head = personal_head(client, given, space.map(client.train.inputs), self.name)
         return without_estimates(head) if client.contributed and space.map.saw_labels else head
 
     def global_head(self, broadcast: Network) -> Head:

@@ -199,8 +199,12 @@ def together(clients: Sequence[ClientData]) -> tuple[Samples, Padding]:
     inputs, targets = (arrays.concatenate([train[i] for train in trains]) for i in range(2))
     if all(train.weights is None for train in trains):
         return Samples(inputs, targets), padding
-    weights = [np.ones(train.n) if train.weights is None else arrays.to_numpy(train.weights) for train in trains]
-    return Samples(inputs, targets, np.concatenate(weights)), padding
+    return Samples(inputs, targets, np.concatenate([often_of(train) for train in trains])), padding
+
+
+def often_of(train: Samples) -> np.ndarray:
+    """How often each sample counts: its weight, or once."""
+    return np.ones(train.n) if train.weights is None else arrays.to_numpy(train.weights).astype(float)
 
 
 def root_weights(train: Samples, like: Array) -> Array | None:

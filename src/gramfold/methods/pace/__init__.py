@@ -39,7 +39,7 @@ from gramfold.methods.learning import Learned, comparable_as
 from gramfold.methods.pace.bounds import bounded
 from gramfold.methods.pace.broadcast import Streams
 from gramfold.methods.pace.candidates import PARTS, Part
-from gramfold.methods.pace.client import OwnSamples, personalized
+from gramfold.methods.pace.client import Given, OwnSamples, personalized
 from gramfold.methods.pace.decision import Decision, decide
 from gramfold.methods.pace.personal_kernel import PersonalKernel
 from gramfold.methods.pace.priors import PRIORS, Priors
@@ -211,11 +211,11 @@ class PACE(Differs):
         judging = None if all(mask.all() for mask in masks) else np.concatenate(masks)
         if common is not None:
             clients, apart = common.taken_out(clients, masks)
-        samples = OwnSamples.of(
-            clients, space, broadcast.refinement, pooled, space.map(together(clients)[0].inputs), judging, self.priors,
-            self.weights, copies, broadcast.differ.personal or (), apart,
+        given = Given(
+            space, pooled, broadcast.refinement, broadcast.differ.personal or (), copies, self.priors, self.weights
         )  # fmt: skip
-        heads = personalized(samples, self.parts, pooled, judging, self.name)
+        samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), judging, apart)
+        heads = personalized(samples, self.parts, self.name)
         if group is not None:
             heads = [replace(head, chosen={**head.chosen, "group": group}) for head in heads]
         heads = heads if apart is None else apart.put_back(heads)

@@ -24,12 +24,12 @@ class PersonalKernel(Part):
     before: float = 0.1
 
     def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:
-        if not samples.fits or not samples.personal:
+        if not samples.fits or not samples.given.personal:
             return []
         likelihood, found = samples.likelihood, []
         penalties = self.of_classes if likelihood.classification else self.of_values
-        before = self.before / (2 * len(penalties) * len(samples.personal))  # the best of so many is taken
-        for map in samples.personal:
+        before = self.before / (2 * len(penalties) * len(samples.given.personal))  # the best of so many is taken
+        for map in samples.given.personal:
             ridge, left = OwnRidge(map, samples.mapped(map), samples.roots), likelihood.unexplained(stay)
             alone = [samples.alone(self.name, ridge, penalty, before) for penalty in penalties]
             beside = []
