@@ -178,7 +178,7 @@ def test_noise_is_foreseen_as_noise(classes, method):
 
 @dataclass(frozen=True)
 class Waves(Part):
-    """A ridge of what is unexplained, on waves of a length of its own."""
+    """A ridge of the residuals, on waves of a length of its own."""
 
     name: ClassVar[str] = "waves"
     length: float = 1.0
@@ -188,7 +188,7 @@ class Waves(Part):
             return []
         waves = gf.features.draw(gf.features.parse(f"raw+fourier:64:{1 / self.length:g}"), samples.inputs.shape[1], 0)
         ridge = OwnRidge(waves, samples.mapped(waves), samples.roots)
-        fit, numbers = samples.fitted(ridge, samples.likelihood.unexplained(stay), 0.1)
+        fit, numbers = samples.fitted(ridge, samples.likelihood.residuals(stay), 0.1)
         return [Candidate(self.name, stay.scores, stay.added + fit, coordinates={ridge: numbers})]
 
 

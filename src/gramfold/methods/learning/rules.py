@@ -39,9 +39,10 @@ class Rules:
     sample, and nobody who lies about one, says much more about the metric than others (`liar.py`)."""
     normal: int = 256
     """Made-up inputs that tell that average (derived: to 6 %)."""
+    pairs: float = 0.5
+    """The part of a table's features that is of two columns at a time (`ablation.py`) ..."""
     paired: float = 1.2
-    """Frequencies of features of two columns, which take half of a table's places: in units of the columns' scales
-    (`more_tables.py`)."""
+    """... and their frequencies, in units of the columns' scales (`more_tables.py`)."""
     own_penalties: tuple[float, ...] = tuple(float(each) for each in np.logspace(-2, 3, 11))
     """Tried for a client's own part along all columns, in units of the centred rows' mean squared length (`site_tables.py`)."""
     own_slopes: float = 10.0

@@ -171,7 +171,7 @@ def _pilot_size(dim: int, way: str) -> int:
 def _learned(learning: "Learning", metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> MetricMap:
     """What it has led to."""
     spread = learning.spread or RULES.spreads["rows" if columns is None else "columns"][0]
-    pairs = learning.dim // 2 if columns is not None and metric[0].shape[1] else 0
+    pairs = int(learning.dim * RULES.pairs) if columns is not None and metric[0].shape[1] else 0
     blocks = [_block(metric, learning.dim - pairs, spread, learning.seed, "features/learned")]
     if pairs:
         spec = Pairs(pairs, RULES.paired, metrics.importance(*metric))

@@ -144,7 +144,7 @@ class Blend(Part):
 
 @dataclass(frozen=True)
 class Residual(Part):
-    """The shared model, and a ridge of what it leaves unexplained (APFL)."""
+    """The shared model, and a ridge of its residuals (APFL)."""
 
     name: ClassVar[str] = "residual"
     of_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (1.0, 10.0), (0.3, 0.003))
@@ -161,8 +161,8 @@ class Residual(Part):
         trials = self.of_classes if samples.likelihood.classification else values
         before, ridge, found = self.before / len(trials), samples.on_refinement, []
         for trust, gamma in trials:
-            fit, numbers = samples.fitted(ridge, samples.likelihood.unexplained(stay, trust), gamma)
-            found.append(Candidate(self.name, stay.scores, stay.added + fit, 1.0, {ridge: numbers}, before))
+            left = samples.likelihood.residuals(stay, trust)
+            found.append(samples.beside(self.name, ridge, left, gamma, before, stay))
         return found
 
 
@@ -180,10 +180,8 @@ class Own(Part):
         if not samples.fits:
             return []
         gammas = self.of_classes if samples.likelihood.classification else self.of_values
-        before, ridge, found = self.before / len(gammas), getattr(samples, self.on), []
-        for gamma in gammas:
-            found.append(samples.alone(self.name, ridge, gamma, before))
-        return found
+        before, ridge = self.before / len(gammas), getattr(samples, self.on)
+        return [samples.alone(self.name, ridge, gamma, before) for gamma in gammas]
 
 
 PARTS: tuple[Part, ...] = (Blend(), Residual(), Own())

@@ -149,6 +149,11 @@ class OwnSamples:
         step = lifted(self.likelihood.step, fit)
         return step * fit, step * numbers
 
+    def beside(self, name: str, ridge: OwnRidge, targets: Array, penalty: float, before: float, stay: Candidate) -> Candidate:
+        """The candidate that adds a ridge of `targets`, what it leaves of them say, to the shared model as it is."""
+        fit, numbers = self.fitted(ridge, targets, penalty)
+        return Candidate(name, stay.scores, stay.added + fit, 1.0, {ridge: numbers}, before)
+
     def alone(self, name: str, ridge: OwnRidge, penalty: float, before: float) -> Candidate:
         """The candidate that shares nothing but a map: a ridge of the targets as they are, whatever was taken out of them."""
         apart = 0.0 if self.apart is None else self.apart.values

@@ -28,14 +28,14 @@ class Likelihood(ABC):
     alone: Array
     """What models of the clients' own have to explain (clients x n x C), with nothing shared."""
     step: float | np.ndarray = 1.0
-    """What a unit of what is unexplained adds to a prediction."""
+    """What a unit of a residual adds to a prediction."""
 
     @abstractmethod
     def each(self, candidate: Candidate) -> Array:
         """The logarithm of how likely a candidate makes each sample (clients x n)."""
 
     @abstractmethod
-    def unexplained(self, candidate: Candidate, trust: float = 1.0) -> Array:
+    def residuals(self, candidate: Candidate, trust: float = 1.0) -> Array:
         """What a candidate leaves of the targets (clients x n x C), when so much of its logits is believed."""
 
     def of(self, candidate: Candidate) -> np.ndarray:
@@ -74,11 +74,11 @@ class OfValues(Likelihood):
         self.alone = self.targets
 
     def each(self, candidate: Candidate) -> Array:
-        squares = stacks.row_squares(self.unexplained(candidate))
+        squares = stacks.row_squares(self.residuals(candidate))
         width = stacks.row_dots(self.judges, squares) / self.judges.sum(-1) + np.finfo(float).tiny
         return -0.5 * (squares / width[..., None] + arrays.log(width)[..., None])
 
-    def unexplained(self, candidate: Candidate, trust: float = 1.0) -> Array:
+    def residuals(self, candidate: Candidate, trust: float = 1.0) -> Array:
         return self.targets - predicted(candidate)
 
 
@@ -150,7 +150,7 @@ class OfClasses(Likelihood):
         right = stacks.pick(logits, self.codes)
         return right - arrays.log(arrays.exp_inplace(logits).sum(-1))
 
-    def unexplained(self, candidate: Candidate, trust: float = 1.0) -> Array:
+    def residuals(self, candidate: Candidate, trust: float = 1.0) -> Array:
         logits = self.logits(candidate)
         logits += self.shares
         if trust != 1.0:
