@@ -16,7 +16,7 @@ settings.register_profile("gramfold", deadline=None, derandomize=True, max_examp
 settings.load_profile("gramfold")
 
 # Real nodes and processes that keep deadlines, and a browser: on a small machine they want it to themselves.
-ALONE = ("test_network", "test_processes.py", "test_flower_command.py", "test_dask_cluster.py")
+ALONE = ("test_network.py", "test_network_", "test_processes.py", "test_flower_command.py", "test_dask_cluster.py")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
