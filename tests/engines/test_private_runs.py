@@ -7,7 +7,7 @@ import gramfold as gf
 from gramfold.errors import GramfoldError
 from gramfold.federation import load_dataset
 from gramfold.privacy import Privacy
-from gramfold.sklearn_api.estimators import _weighted
+from gramfold.sklearn_api.weights import weighted
 from strategies import relative
 
 pytest.importorskip("cryptography", reason="a secure sum needs the package cryptography")
@@ -87,7 +87,7 @@ def test_two_clients_cannot_hide_from_each_other(blobs):
 
 
 def test_weights_are_in_the_sum_too(federation, rng):
-    made = _weighted(federation, {client.name: rng.uniform(0.5, 3, client.train().n) for client in federation})
+    made = weighted(federation, {client.name: rng.uniform(0.5, 3, client.train().n) for client in federation})
     plain, secure = gf.run(gf.AFL(), made), gf.run(gf.AFL(), made, secure=SECURE)
     assert apart(secure, plain, made) < 1e-9
     assert secure.run.total.weight == pytest.approx(plain.run.total.weight, rel=1e-12) != secure.run.total.n

@@ -2,13 +2,14 @@
 
 import sys
 import warnings
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
 import gramfold
 from gramfold.cli.begin import begin
-from gramfold.cli.bench import bench
+from gramfold.cli.benches import ANYTHING, from_clone, no_bench
 from gramfold.cli.check import check
 from gramfold.cli.explain import explain
 from gramfold.cli.export import export
@@ -49,7 +50,10 @@ app.command()(export)
 app.command()(serve)
 app.command()(methods)
 app.command()(report)
-app.command()(bench)
+if find_spec("gramfold.cli.bench"):
+    app.command()(from_clone("gramfold.cli.bench").bench)
+else:
+    app.command("bench", context_settings=ANYTHING)(no_bench)
 app.command()(begin)
 app.command()(fold)
 app.command()(merge)

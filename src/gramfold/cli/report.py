@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from gramfold import wire
+from gramfold.cli.benches import from_clone
 from gramfold.errors import MALFORMED, GramfoldError
-from gramfold.report import render_bench, render_page, render_runs
+from gramfold.report import render_page, render_runs
 from gramfold.report.runs import Named
 from gramfold.results.folder import REPORT, RESULT, read_page
 
@@ -29,7 +30,8 @@ def report(
     for result, content in found:
         if "bench" in content and len(found) > 1:
             raise GramfoldError(f"{result} is a bench's: its page stands alone; give one at a time")
-        page = _rendered(str(result), render_bench if "bench" in content else render_page, content)
+        render = from_clone("gramfold.report.bench").render_bench if "bench" in content else render_page
+        page = _rendered(str(result), render, content)
     target = out
     if len(found) > 1:
         page = _rendered("one of these", render_runs, _named(found))

@@ -29,6 +29,9 @@ from gramfold.wire.record import Record
 IN_CODE = {"in code": True}
 """Metadata of a method's fields that no text can give: they are not among its parameters."""
 
+OF_RUN = {"of the run": True}
+"""Metadata of fields that a run sets, for any method: among its parameters only where one has."""
+
 FORMER = {
     **dict.fromkeys(("check", "check_packet", "implied"), "asked(broadcast), which has it"),
     **dict.fromkeys(("keeps_uploads", "reply"), "answer"),
@@ -105,7 +108,7 @@ class Method(ABC):
         ):
             raise GramfoldError(f"{cls.__name__}.{former} would never be called: write {FORMER[former]} (docs/extend.md)")
 
-    precision: str | None = field(default=None, kw_only=True)
+    precision: str | None = field(default=None, kw_only=True, repr=False, metadata=OF_RUN)
     """What numbers travel in (`gf.run(..., precision=)`); None: as they are."""
 
     @property
@@ -225,9 +228,10 @@ class Method(ABC):
 
     @final
     def parameters(self) -> Mapping[str, Any]:
-        """The hyper-parameters, as given; maps as they are described. The precision is one where a run has set it."""
+        """The hyper-parameters, as given; maps as they are described."""
         given = {field.name: getattr(self, field.name) for field in fields(self) if field.metadata != IN_CODE}
-        given = {key: value for key, value in given.items() if key != "precision" or value is not None}
+        unset = {field.name for field in fields(self) if field.metadata == OF_RUN and given[field.name] is None}
+        given = {key: value for key, value in given.items() if key not in unset}
         return {key: value.describe() if isinstance(value, FeatureMap) else value for key, value in given.items()}
 
 

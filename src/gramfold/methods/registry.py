@@ -14,7 +14,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from gramfold import renamed
 from gramfold.errors import GramfoldError
 from gramfold.features import FeatureMap
-from gramfold.methods.protocol import IN_CODE, Method
+from gramfold.methods.protocol import IN_CODE, OF_RUN, Method
 
 GROUP = "gramfold.methods"
 _OWN: dict[str, type[Method]] = {}
@@ -83,7 +83,8 @@ def make_method(name: str, **parameters: Any) -> Method:
     given: dict[str, Any] = {}
     for key, value in renamed.taken(kind, parameters).items():
         if key not in known:
-            raise GramfoldError(f"method {name!r} has no parameter {key}; it has: {', '.join(known)}")
+            own = [field.name for field in dataclasses.fields(kind) if field.metadata not in (IN_CODE, OF_RUN)]
+            raise GramfoldError(f"method {name!r} has no parameter {key}; it has: {', '.join(own)}")
         given[key] = tuple(value) if isinstance(value, list) else value
         if isinstance(value, dict):  # a feature map, as `parameters()` describes it
             given[key] = FeatureMap.from_description(value)
