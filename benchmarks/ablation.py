@@ -88,7 +88,7 @@ RUNS: dict[str, tuple[Change, str, Any]] = {
     "without features of two columns": (CHANGES["PACE"], "learning.server.RULES", replace(RULES, pairs=0.0)),
     "gradients of any length": (CHANGES["PACE"], "learning.server.RULES", replace(RULES, longest=1e9)),
 }
-"""What concerns the shared solution, on cells where PACE chooses: a change of the method, or another value in the place of one."""
+"""What concerns the shared solution, on cells where PACE chooses: a change of the method, or another value in one's place."""
 FEATURES = {
     "without Fourier features": "bias+linear",
     "without a metric, frequencies of scale 1": "bias+linear+fourier:{}",

@@ -221,7 +221,7 @@ class PACE(Differs):
         heads = heads if apart is None else apart.put_back(heads)
         if space.classification:
             return heads
-        return [bounded(head, counting(client).targets) for head, client in zip(heads, whole, strict=True)]
+        return [bounded(head, counting(client).targets, self.priors) for head, client in zip(heads, whole, strict=True)]
 
     def numbers_per_sample(self, broadcast: Streams) -> int:
         """While heads are computed: what the widest map makes of it."""

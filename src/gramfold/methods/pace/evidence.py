@@ -44,6 +44,7 @@ def of_classes(samples: "OwnSamples") -> OfClasses:
         place,
         centre,
         precision,
+        given.priors.added_samples,
         given.priors.step_of(classes, counts.sum(1)),
         given.weights,
     )
