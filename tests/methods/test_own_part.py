@@ -33,7 +33,7 @@ def test_what_sites_share_is_found_better_without_what_they_do_not(rng, slopes):
     left_in, _ = off(gf.PACE(own_parts=False), *data)
     assert taken < left_in
     assert taken < 0.45  # the noise is 0.3
-    # strangers have no offset that is known: what they are told is off by as much as sites differ
+    # newcomers have no offset that is known: what they are told is off by as much as sites differ
     assert float(result.global_head.errors.spread[0]) > 1.0
 
 

@@ -10,11 +10,13 @@
     candidates, each with what it says of sample i when i is left out, exactly:
       stay             z = s e_1(u) + t e_2(u)
       blend(alpha)     the same, its samples counting alpha times more:      u_i = y_i - r_i / (1 - l_i (1 + 1/alpha))
-      residual(gamma)  z + c R(y - softmax(z + q))                          R: a ridge with a free intercept, left out
+      residual(gamma)  z + c R(y - softmax(b (z + q)))                      R: a ridge with a free intercept, left out; b <= 1
       own(gamma)       c R(y - softmax(q))                                  nothing shared but the map
+      personal(gamma)  own and residual, R on features in a metric that clients' own functions share (docs/differ.md)
     L_c = sum_i log softmax(z_c + q)[y_i]                                   of the samples that may judge
-    w_c = p_c exp(L_c) / sum of these                                       p: stay 1, residuals 4, blends and own 0.1
-    head       softmax(sum_c w_c z_c(x) + q)                                one head: all is linear in its coordinates
+    w_c = p_c exp(L_c) / sum of these                                       p: stay 1, residuals 4, each other kind 0.1
+    head       softmax(sum_c w_c z_c(x) + q)                                one head: all is linear in its coordinates; s, t
+                                                                            and what R adds are weighed once more, together
 
 Values differ in the likelihood alone: a candidate's prediction stands for z, c is one, and L_c is normal, as wide as its own
 left-out errors. With p adding up to one, a client falls short of no candidate's left-out likelihood by more than log 1/p_c, a
