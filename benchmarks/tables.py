@@ -752,7 +752,29 @@ def ablation() -> str:
                 texts += [f"{mine[0]['bytes'] / 1e6:.1f}", f"{mine[0]['rounding']:.1g}"]
             lines.append(f"| {name} | {' | '.join(texts)} |")
         pages += ["\n".join(lines), age(f"ablation_{group}")]
+    pages += [_before_and_after(), age("frozen")]
     return "\n\n".join(pages) + "\n"
+
+
+def _before_and_after() -> str:
+    """What the last change of PACE moved."""
+    rows = load("frozen")
+    lines = [
+        "## The last change of PACE", "",
+        "The same cuts before it and after it, on one core: means over clients and seeds, what changed, and the standard error of that over seeds (none: one seed). "
+        "Made by `python -m benchmarks.frozen`.", "",
+        "| | seeds | accuracy or error | changed by | log loss | changed by |", "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]  # fmt: skip
+    for data, cut in dict.fromkeys((row["data"], row["cut"]) for row in rows):
+        mine = {row["figure"]: row for row in rows if (row["data"], row["cut"]) == (data, cut)}
+        first, told = mine.get("accuracy") or mine["rmse"], [f"{data}, {cut}"]
+        told.append(str(first["seeds"]))
+        for row in (first, mine.get("log_loss")):
+            told += ["", ""] if row is None else [
+                f"{row['before']:.4g}", f"{row['change']:+.2g}" + (f" ± {row['error']:.1g}" if row["seeds"] > 1 else "")
+            ]  # fmt: skip
+        lines.append(f"| {' | '.join(told)} |")
+    return "\n".join(lines)
 
 
 def _parts() -> str:
