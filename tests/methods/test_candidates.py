@@ -141,6 +141,18 @@ def test_a_part_that_is_taken_away_has_no_candidates(moons):
             assert "alpha" not in head.chosen, "nothing is said of what was not tried"
 
 
+def test_what_falls_to_a_sketch_says_so(moons):
+    federation = gf.Federation.from_clients(moons, test_size=0.0)
+    for features, sketched in (("bias+linear+fourier:300:0.5", True), ("bias+linear", False)):
+        result = gf.run(PACE(features=features, regime="sketch"), federation)
+        assert result.chosen["regime"] == ("sketch" if sketched else "sum"), "a sketch of a small triangle is no smaller"
+        assert ("no client can blend" in result.chosen["why"]) == sketched
+        assert all(("alpha" in head.chosen) != sketched for head in result.heads.values())
+    grown = PACE().settled(gf.federation.Task(768, tuple(range(10)), 10, 0, 50_000))
+    assert grown.decision is not None
+    assert any("95 MB" in reason and "no client can blend" in reason for reason in grown.decision.reasons)
+
+
 def test_few_samples_decide_little_and_many_decide():
     rng = np.random.default_rng(0)
     for n, least in ((4, 0.05), (400, 0.99)):

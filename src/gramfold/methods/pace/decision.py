@@ -33,9 +33,9 @@ def decide(limits: Limits, given: MapLike | None, learn: bool | None = None, bou
     if budget is not None:
         reasons.append(f"a budget of {budget} bytes: numbers travel in {precision}")
     regime = limits.regime_at(width)
-    if limits.regime is None and regime == "sketch":
-        megabytes = 4 * width * (width + 1) / 1e6
-        reasons.append(f"the triangle would have {megabytes:.0f} MB, so a sketch of it is sent, and no client can blend")
+    if regime == "sketch":
+        why = "as asked" if limits.regime else f"the triangle would have {4 * width * (width + 1) / 1e6:.0f} MB"
+        reasons.append(f"a sketch of the triangle is sent ({why}), so no client can blend")
     return spec, Decision(str(spec), regime, precision, tuple(reasons))
 
 

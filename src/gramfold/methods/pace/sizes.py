@@ -94,7 +94,9 @@ class Limits:
         return min(room, int(SIZES.masked * self.samples)) if self.masked else room
 
     def regime_at(self, width: int) -> str:
-        """What the server sends for leverages."""
+        """What the server sends for leverages: of a small map the triangle in any case, as a sketch would be no smaller."""
+        if width < 2 * SIZES.sketch:
+            return "sum"
         small = self.budget is None and 4 * width * (width + 1) <= SIZES.triangle
         return self.regime or ("sum" if small else "sketch")
 
@@ -131,8 +133,8 @@ class Limits:
         if isinstance(plan, Plan) and plan.takes_own_parts(task):
             twice = 2  # targets less the clients' own parts, and as they are
         solved = many * width * outputs * twice + message(outputs) + (16 if exact else 8) * outputs**2  # and the discriminant
-        whole = self.regime_at(width) != "sketch" or width < 2 * SIZES.sketch
-        leverages = 8 * (width * (width + 1) // 2) if whole else many * width * SIZES.sketch
+        sketched = self.regime_at(width) == "sketch"
+        leverages = many * width * SIZES.sketch if sketched else 8 * (width * (width + 1) // 2)
         return learned + moments(width, outputs * twice) + solved + leverages
 
 
