@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import HeadError
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 
@@ -57,9 +57,9 @@ class Novelty:
     def check(self, dim: int) -> None:
         """Raise unless this, which came from elsewhere, is of so many features."""
         if self.root.ndim != 2 or len(self.root) != dim or self.usual.ndim != 1 or not 0 < len(self.usual) <= MOST:
-            raise GramfoldError(f"a head of {dim} features cannot have this novelty")
+            raise HeadError(f"a head of {dim} features cannot have this novelty")
         if not (np.isfinite(self.root).all() and np.isfinite(self.usual).all()) or (np.diff(self.usual) < 0).any():
-            raise GramfoldError("a head's novelty must be finite, and in ascending order")
+            raise HeadError("a head's novelty must be finite, and in ascending order")
 
 
 @functools.lru_cache(maxsize=4)

@@ -50,6 +50,8 @@ def check_alone(policy: Policy, abstains: str | None, figures: str, released: fr
 class WithheldError(GramfoldError):
     """Figures stay at the site; its head is made all the same."""
 
+    code = "site.figures"
+
 
 def identity(*parts: Any) -> str:
     """Of a set of figures: what was asked, of which samples."""

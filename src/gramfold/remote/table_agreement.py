@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from gramfold.checking import check_statistics
-from gramfold.errors import GramfoldError
+from gramfold.errors import RemoteError
 from gramfold.remote.majority import inflating, minority
 from gramfold.sources import TableStatistics
 from gramfold.sources.encoder import MOST_CATEGORIES
@@ -27,12 +27,12 @@ def check(table: Mapping[str, Any], samples: int) -> None:
     columns = TableStatistics.from_dict(table).by_column
     sizes = [len(column.words or ()) for column in columns.values()]
     if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_CATEGORIES:
-        raise GramfoldError(f"a table of more than {MOST_COLUMNS} columns, or {MOST_CATEGORIES} categories in one")
+        raise RemoteError(f"a table of more than {MOST_COLUMNS} columns, or {MOST_CATEGORIES} categories in one")
     if sum(len(word) for name, column in columns.items() for word in (name, *(column.words or ()))) > MOST_TEXT:
-        raise GramfoldError(f"names of columns and categories of more than {MOST_TEXT} characters")
+        raise RemoteError(f"names of columns and categories of more than {MOST_TEXT} characters")
     rows = {column.rows for column in columns.values()}
     if len(rows) > 1 or max(rows, default=0) > samples:
-        raise GramfoldError("statistics of more samples than it has, or of more in one column than in another")
+        raise RemoteError("statistics of more samples than it has, or of more in one column than in another")
 
 
 def remarks(tables: Mapping[str, Mapping[str, Any]]) -> list[str]:
