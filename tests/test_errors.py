@@ -22,9 +22,9 @@ GAP = "…"
 """What stands for the parts of a message that depend on what happened."""
 HEAD = """# Errors and their codes
 
-Every error that you can mend is a `gramfold.GramfoldError`: one line that says what is wrong, where, and what to do. Its class, from
-`gramfold.errors`, says what it is about, and has a code that stays the same where the words change: `error.code` in Python. A
-command that fails prints `error: ` and the line on standard error, and exits with 2; with `--json` it also prints
+Every error that you can mend is a `gramfold.GramfoldError`: one line that says what is wrong, where, and what to do. Its class,
+from `gramfold.errors`, says what it is about, and has a code that stays the same where the words change: `error.code` in Python.
+A command that fails prints `error: ` and the line on standard error, and exits with 2; with `--json` it also prints
 `{"error": {"code": ..., "message": ...}}` on standard output. Two codes are of commands alone: `command` for a command line that
 cannot be read, and `memory` where memory ran out.
 
@@ -90,7 +90,7 @@ def test_every_message_is_one_plain_line():
     messages = {message for _, message in raised()}
     assert len(messages) > 500
     assert [message for message in messages if "\n" in message or re.search(r"([^. ]\.|!|\s)$", message)] == []
-    assert [message for message in messages if re.match(r"(?!Nystroem)[A-Z][a-z]+ ", message)] == [], "they follow `error: `"
+    assert [message for message in messages if re.match(r"(?!Nystroem|Flower)[A-Z][a-z]+ ", message)] == [], "they follow `error: `"
 
 
 def test_codes_are_short_and_each_is_one_class():
@@ -98,9 +98,7 @@ def test_codes_are_short_and_each_is_one_class():
     codes = [kind.code for kind in known.values()]
     assert len(set(codes)) == len(codes) < 40
     assert all(re.fullmatch(r"[a-z]+(\.[a-z]+)?", code) for code in codes)
-    assert {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, GramfoldError)} <= set(
-        known
-    )
+    assert all(kind.__doc__ for kind in known.values())
 
 
 def test_a_command_that_fails_tells_programs_the_code(gramfold):
