@@ -132,7 +132,7 @@ def run_cell(parts: Cut, classes: int) -> dict[str, Any]:
         found = score_head(head, test)
         scored.append(found.accuracy)
         estimates.append(head.chosen["leave_one_out_accuracy"])
-        alphas.append(head.chosen["alpha"] > 0)
+        alphas.append(head.chosen.get("alpha", 0.0) > 0)
         calibration += found.calibration
         for name, grid in rivals(one, test, final).items():
             grids.setdefault(name, []).append(grid)

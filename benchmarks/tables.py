@@ -768,6 +768,9 @@ def _parts() -> str:
             mine, whole = (
                 [row for row in rows if (row["data"], row["cut"], row["name"]) == (data, cut, each)] for each in (name, names[0])
             )
+            if not mine:
+                told.append("-")
+                continue
             figure = float(np.mean([row["figure"] for row in mine]))
             away = [one["figure"] - other["figure"] for one, other in zip(mine, whole, strict=True)]
             error = f" ± {np.std(away, ddof=1) / len(away) ** 0.5:.2f}" if len(away) > 1 else ""
@@ -780,7 +783,8 @@ def _parts() -> str:
 
 ABLATION = """# What each part of PACE brings
 
-A part is a value in a tuple, and so is a prior: `replace(method, parts=..., priors=...)`. Every column has one shared solution, of which clients make their heads with one thing changed.
+A part is a value in a tuple, and so is a prior: `replace(method, parts=..., priors=...)`. Every column has one shared solution, of which clients make their heads with one thing changed; the last rows change
+what the shared solution is made of, where PACE chooses that.
 First the mean accuracy over clients in points and the log loss; of Parkinson's patients and Friedman's function root mean square errors. Below it, what each change does to the first figure, with its standard error over seeds,
 and the log loss that it leaves. Made by `python -m benchmarks.ablation parts` and `python -m benchmarks.tables`.
 

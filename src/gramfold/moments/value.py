@@ -221,16 +221,13 @@ class Moments:
         twin.products = Products.of(arrays.copy(self.lower_gram), cross)
         return twin
 
-    def halves(self) -> tuple["Moments", "Moments"]:
-        """Those of the first half of the targets, and of the second: for continuous ones that were folded side by side."""
-        outputs = self.outputs // 2
-        both = []
-        for take in (slice(0, outputs), slice(outputs, 2 * outputs)):
-            half = Moments(self.dim, outputs, labels=self.labels, fingerprint=self.fingerprint, like=self.products.like)
-            half.exact_n, half.extra_weight, half.rounding = self.exact_n, self.extra_weight, self.rounding
-            half.squares, half.products = self.squares[take], Products.of(self.lower_gram, self.cross[:, take])
-            both.append(half)
-        return both[0], both[1]
+    def of_outputs(self, taken: slice) -> "Moments":
+        """Those of some of continuous targets."""
+        cross = self.cross[:, taken]
+        part = Moments(self.dim, cross.shape[1], fingerprint=self.fingerprint, like=self.products.like)
+        part.exact_n, part.extra_weight, part.rounding = self.exact_n, self.extra_weight, self.rounding
+        part.squares, part.products = self.squares[taken], Products.of(self.lower_gram, cross)
+        return part
 
     def __repr__(self) -> str:
         kind = "targets" if self.labels is None else "classes"

@@ -122,8 +122,7 @@ class Run:
         if not self._revisable.by_sample:
             raise ResultError(
                 f"what client {name!r} takes out of its targets, or its group, depends on all of its samples: give all that are "
-                "in the model to forget and all that shall be in it to add, in one update; or run with own_parts=False and "
-                "groups=False"
+                f"in the model to forget and all that shall be in it to add, in one update; or {self.method.remedy('by sample')}"
             )
 
     def _upload(self, name: str, train: Samples, begin: Record) -> Summed:
