@@ -90,7 +90,9 @@ def test_every_message_is_one_plain_line():
     messages = {message for _, message in raised()}
     assert len(messages) > 500
     assert [message for message in messages if "\n" in message or re.search(r"([^. ]\.|!|\s)$", message)] == []
-    assert [message for message in messages if re.match(r"(?!Nystroem|Flower)[A-Z][a-z]+ ", message)] == [], "they follow `error: `"
+    assert [message for message in messages if re.match(r"(?!Nystroem|Flower)[A-Z][a-z]+ ", message)] == [], (
+        "they follow `error: `"
+    )
 
 
 def test_codes_are_short_and_each_is_one_class():

@@ -43,10 +43,10 @@ def windows(recordings: Any, length: int, step: int | None = None, labels: Any =
     """
     several = isinstance(recordings, list | tuple) and bool(recordings) and np.ndim(recordings[0]) > 0
     listed: Sequence[Any] = recordings if several else [recordings]
-    told: Sequence[Any] = [None] * len(listed) if labels is None else labels if several else [labels]
-    if len(told) != len(listed):
-        raise SamplesError(f"`labels` is for {len(told)} recordings, and there are {len(listed)}")
-    parts = [_cut(one, length, step, label) for one, label in zip(listed, told, strict=True)]
+    given: Sequence[Any] = [None] * len(listed) if labels is None else labels if several else [labels]
+    if len(given) != len(listed):
+        raise SamplesError(f"`labels` is for {len(given)} recordings, and there are {len(listed)}")
+    parts = [_cut(one, length, step, label) for one, label in zip(listed, given, strict=True)]
     channels = {series.shape[2] for series, _ in parts}
     if len(channels) > 1:
         raise SamplesError(f"recordings differ in their channels: {' and '.join(map(str, sorted(channels)))}")

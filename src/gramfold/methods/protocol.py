@@ -74,8 +74,8 @@ class Revisable:
     """Whether something was learned of samples in rounds before, and stays when they are taken out."""
 
 
-def told(broadcast: Any, what: str) -> Mapping[str, Any]:
-    """What a broadcast tells of itself: `chosen`, what the server selected, for the result; `noted`, figures of the round that
+def reported(broadcast: Any, what: str) -> Mapping[str, Any]:
+    """What a broadcast says of itself: `chosen`, what the server selected, for the result; `noted`, figures of the round that
     led to it, for the history."""
     found: Mapping[str, Any] = getattr(broadcast, what, None) or {}
     return found

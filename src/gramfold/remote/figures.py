@@ -58,7 +58,7 @@ def identity(*parts: Any) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
-def told(train: int, scored: Scored, shared: Scored | None, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def released(train: int, scored: Scored, shared: Scored | None, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """What leaves the site."""
     return {
         "train": train,

@@ -43,15 +43,15 @@ def remarks(tables: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def odd_ones_out(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """The sites whose tables do not fit the others', and why."""
     columns = {name: TableStatistics.from_dict(table).by_column for name, table in tables.items()}
-    odd = _strangers(columns)
+    odd = _with_other_columns(columns)
     for title in sorted({title for name, mine in columns.items() if name not in odd for title in mine}):
         odd |= _odd_in(title, {name: mine[title] for name, mine in columns.items() if name not in odd and title in mine})
     return odd
 
 
-def _strangers(columns: Mapping[str, Mapping[str, ColumnStatistics]]) -> dict[str, str]:
+def _with_other_columns(columns: Mapping[str, Mapping[str, ColumnStatistics]]) -> dict[str, str]:
     """The sites that have more columns to themselves than in common with others. Columns go by name, and what a site lacks is
-    missing there: nobody else's make the encoder more than twice as large as one's own. Of two sites nobody is the stranger."""
+    missing there: nobody else's make the encoder more than twice as large as one's own. Of two sites neither is odd."""
     if len(columns) < ENOUGH:
         return {}
     held = Counter(title for mine in columns.values() for title in mine)

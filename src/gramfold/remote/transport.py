@@ -333,8 +333,8 @@ class Remote(Transport):
             "release-sites": self.settings.release_sites, "secure": secured,
             "dp": None if noise is None else {"eps": noise.eps, "delta": noise.delta},
         }  # fmt: skip
-        strangers = any(not peer.registered for peer in self.peers.by_node.values())
-        forgotten = self._forgotten.hashes() if strangers else []
+        unregistered = any(not peer.registered for peer in self.peers.by_node.values())
+        forgotten = self._forgotten.hashes() if unregistered else []
         return {**common, **promised, "task": self._task_text, "run": self._run, "forgotten": forgotten, **more}
 
     def take_late(self, kind: str, answer: Answer) -> None:

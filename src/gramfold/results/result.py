@@ -15,7 +15,7 @@ from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
 from gramfold.methods import ClientData
 from gramfold.methods.finishing import finished, shared_head
-from gramfold.methods.protocol import told
+from gramfold.methods.protocol import reported
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.results import saved
@@ -173,7 +173,7 @@ class Result(Figures):
 
     def _of(self, run: Run) -> "Result":
         """The result of another run of the same method, before any client has made its head."""
-        head, chosen = shared_head(run.method, run.broadcast, run.task), told(run.broadcast, "chosen")
+        head, chosen = shared_head(run.method, run.broadcast, run.task), reported(run.broadcast, "chosen")
         return replace(self, clients={}, heads={}, global_head=head, seconds={}, run=run, chosen=chosen, history=())
 
     # --- on disk ---

@@ -21,7 +21,7 @@ from gramfold.errors import MALFORMED, ColumnsError, GramfoldError
 from gramfold.sources.cells import Cells, Table
 
 RELEASE_WORDS = 5
-"""How many training rows of a client have a word that may leave it, unless it is told otherwise."""
+"""How many training rows of a client must have a word that may leave it, by default."""
 MOST, LARGEST = 2**53, 1e100
 """Bounds of what another client may claim: samples, and numbers in them."""
 LONGEST = 100
