@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gramfold import wire
-from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError, HeadError
 from gramfold.heads.errors import Errors
 from gramfold.heads.explaining import explain
 from gramfold.heads.explanation import Explanation
@@ -118,7 +118,7 @@ class Head:
     def _refuse_raw(self, inputs: Any) -> None:
         if isinstance(inputs, str | PathLike | Mapping):
             maker = "no encoder of tables" if self.origin is None else f"{self.origin}, and no encoder of tables"
-            raise GramfoldError(f"{self._whose}: this head takes {self._takes}; it knows {maker}")
+            raise HeadError(f"{self._whose}: this head takes {self._takes}; it knows {maker}")
 
     @property
     def _takes(self) -> str:
@@ -141,7 +141,7 @@ class Head:
     def decision_function(self, inputs: Array) -> np.ndarray:
         """As in scikit-learn: n x classes scores, of two classes the second's less the first's, n numbers."""
         if self.labels is None:
-            raise GramfoldError("this head predicts values, not classes; see predict")
+            raise HeadError("this head predicts values, not classes; see predict")
         scores = np.asarray(arrays.to_numpy(self.scores(inputs)))
         return scores[:, 1] - scores[:, 0] if len(self.labels) == 2 else scores
 
@@ -160,9 +160,9 @@ class Head:
     def predict_proba(self, inputs: Array) -> np.ndarray:
         """n x classes probabilities."""
         if self.labels is None:
-            raise GramfoldError("this head predicts values, not classes; see predict and predict_interval")
+            raise HeadError("this head predicts values, not classes; see predict and predict_interval")
         if not self.probabilistic:
-            raise GramfoldError(f"the scores of {self.method or 'this head'} are not probabilities; PACE gives them")
+            raise HeadError(f"the scores of {self.method or 'this head'} are not probabilities; PACE gives them")
         return self.probabilities(arrays.to_numpy(self.scores(inputs)))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
@@ -177,7 +177,7 @@ class Head:
         each left out. The head of all clients has none to compare with.
         """
         if self.familiar is None:
-            raise GramfoldError(f"{self._whose.replace('the input of ', '')} does not know what training samples look like")
+            raise HeadError(f"{self._whose.replace('the input of ', '')} does not know what training samples look like")
         rows = self.rows(inputs)
         check.require_finite(rows, self._whose)
         return self.familiar(self.streams[0].map(rows))
@@ -205,9 +205,9 @@ class Head:
         samples, `coverage`, lies within it. From the errors that left-out samples had, whatever their distribution; the shared
         head's, and that of a client with too few samples for it, takes them to be Gaussian."""
         if self.labels is not None:
-            raise GramfoldError("this head predicts classes, not values; predict_proba says how sure it is")
+            raise HeadError("this head predicts classes, not values; predict_proba says how sure it is")
         if self.errors is None:
-            raise GramfoldError(f"{self.method or 'this head'} gives no intervals; PACE does, for regression")
+            raise HeadError(f"{self.method or 'this head'} gives no intervals; PACE does, for regression")
         predicted, half = self.predict(inputs), self.errors.half_width(coverage)
         half = half[0] if predicted.ndim == 1 else half
         return np.stack([predicted - half, predicted + half], axis=-1)
@@ -216,7 +216,7 @@ class Head:
         """As in scikit-learn: the accuracy, or for a regressor R2 (the mean of its outputs')."""
         predicted, wanted = self.predict(inputs), np.asarray(arrays.to_numpy(targets))
         if len(predicted) != len(wanted) or not len(wanted):
-            raise GramfoldError(f"{len(predicted)} samples but {len(wanted)} targets to score them by")
+            raise HeadError(f"{len(predicted)} samples but {len(wanted)} targets to score them by")
         if self.labels is not None:
             return float(np.mean(predicted == wanted))
         wanted = wanted.reshape(predicted.shape)
@@ -238,7 +238,7 @@ class Head:
             head = cls.assemble(packet)
             require_sound(head)
         except MALFORMED as error:
-            raise GramfoldError(f"not a gramfold head: {error}") from None
+            raise HeadError(f"not a gramfold head: {error}") from None
         return head
 
     @classmethod
@@ -267,10 +267,10 @@ def load_head(path: str | PathLike[str]) -> Head:
     try:
         packet = Packet.from_bytes(content)
     except GramfoldError as error:
-        raise GramfoldError(f"{path}: {error}") from None
+        raise type(error)(f"{path}: {error}") from None
     kind = str(packet.meta.get("head", ""))
     if kind not in KINDS:
-        raise GramfoldError(f"{path} holds no head that this version can read")
+        raise HeadError(f"{path} holds no head that this version can read")
     module, name = KINDS[kind]
     head: Head = getattr(importlib.import_module(module), name).unpack(packet)
     return head

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramfold import networks
-from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.errors import MALFORMED, HeadError
 from gramfold.heads import Head, Mapped, Stream
 from gramfold.heads.packing import described, description
 from gramfold.heads.soundness import require_description
@@ -46,7 +46,7 @@ class TorchHead(Head):
         import torch
 
         if arrays.is_sparse(inputs):
-            raise GramfoldError(f"{self._whose} is sparse, which a trained network does not take; use .toarray()")
+            raise HeadError(f"{self._whose} is sparse, which a trained network does not take; use .toarray()")
         x = torch.as_tensor(inputs)
         model = networks.build(dict(self.network), str(x.device))
         state = {name: torch.as_tensor(tensor, device=x.device) for name, tensor in self.state.items()}
@@ -74,7 +74,7 @@ class TorchHead(Head):
             require_description(head)
             network = dict(head.network)
             if network.get("pretrained"):
-                raise GramfoldError("a head's file must hold all of its weights, and this one names another file")
+                raise HeadError("a head's file must hold all of its weights, and this one names another file")
             if not (
                 all(type(side) is int and side > 0 for side in head.shape)
                 and type(network["seed"]) is int
@@ -84,11 +84,11 @@ class TorchHead(Head):
             wanted = networks.shapes(network, len(packet.arrays))
             classes = network["classes"] if head.labels is None else len(head.labels)
         except MALFORMED as error:
-            raise GramfoldError(f"not a gramfold head: {error}") from None
+            raise HeadError(f"not a gramfold head: {error}") from None
         if network["classes"] != classes or wanted.keys() != packet.arrays.keys():
-            raise GramfoldError("the head's labels or weights are not those of its network")
+            raise HeadError("the head's labels or weights are not those of its network")
         for name, shape in wanted.items():
             given = packet.arrays[name]
             if given.shape != shape or given.dtype != np.float32 or not np.isfinite(given).all():
-                raise GramfoldError(f"the head's weights {name} are of the wrong shape or not finite")
+                raise HeadError(f"the head's weights {name} are of the wrong shape or not finite")
         return head

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.features import ACTIVATIONS, DeepMap, Map
 from gramfold.federation import Task
 from gramfold.heads import Head
@@ -87,7 +87,7 @@ class DeepAFL(Method):
     def __post_init__(self) -> None:
         self.check_penalties("penalty", "shrinkage")
         if self.depth < 0 or self.shrinkage == 0 or self.activation not in ACTIVATIONS:
-            raise GramfoldError("DeepAFL needs a depth from 0 up, a positive shrinkage, and one of: " + ", ".join(ACTIVATIONS))
+            raise MethodError("DeepAFL needs a depth from 0 up, a positive shrinkage, and one of: " + ", ".join(ACTIVATIONS))
         require_regime(self.regime, self.name)
 
     @property
