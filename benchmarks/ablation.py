@@ -36,6 +36,7 @@ CUTS = [(100, 0.1), (100, 0.5), (100, 1.0)]
 TOLD = (
     ("digits", "10 dirichlet:0.1"), ("digits", "50 quantity:0.5"), ("ten writers", "1 each"), ("ten writers", "4 each"),
     ("breast cancer", "20 dirichlet:1"), ("heart", "hospitals"), ("Parkinson", "patients"), ("Friedman 1", "sites"),
+    ("a straight line", "4 iid"),
     ("eight domains", "1 each"), ("eight domains", "8 each"), ("eight domains, default", "4 each"),
     ("CIFAR-100", "100 dirichlet:0.1"),
 )  # fmt: skip
