@@ -27,7 +27,6 @@ from benchmarks.timing import RESULTS, keep
 from gramfold.federation import load_npz
 from gramfold.methods import ClientData
 from gramfold.methods.learning.rules import RULES
-from gramfold.methods.pace.candidates import Own
 from gramfold.methods.pace.priors import PRIORS
 from gramfold.methods.pace.sizes import SIZES
 
@@ -52,10 +51,6 @@ def prior(**changed: float) -> Change:
     return lambda method: replace(method, priors=replace(PRIORS, **changed))
 
 
-def own_on_the_residuals_map(method: gf.PACE) -> gf.PACE:
-    return replace(method, parts=tuple(Own("on_refinement") if part.name == "own" else part for part in method.parts))
-
-
 CHANGES: dict[str, Change] = {
     "PACE": lambda method: method,
     "without blends": without("blend"),
@@ -67,7 +62,6 @@ CHANGES: dict[str, Change] = {
         method, parts=tuple(replace(part, of_classes=((1.0, 0.3),)) if part.name == "residual" else part for part in method.parts)
     ),
     "all as likely before": lambda method: replace(method, parts=tuple(replace(part, before=1.0) for part in method.parts)),
-    "models of one's own on the residuals' map": own_on_the_residuals_map,
     "residuals of ReLU features everywhere": lambda method: replace(method, refinement="relu:1024"),
     "few = 25": prior(few=25.0),
     "few = 100": prior(few=100.0),

@@ -171,7 +171,6 @@ class Own(Part):
     """A model of the client's own: a ridge on its own centred columns, of which nothing is shared but the map."""
 
     name: ClassVar[str] = "own"
-    on: str = "on_features"
     of_classes: tuple[float, ...] = (0.3,)
     of_values: tuple[float, ...] = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)
     before: float = 0.1
@@ -180,8 +179,8 @@ class Own(Part):
         if not samples.fits:
             return []
         gammas = self.of_classes if samples.likelihood.classification else self.of_values
-        before, ridge = self.before / len(gammas), getattr(samples, self.on)
-        return [samples.alone(self.name, ridge, gamma, before) for gamma in gammas]
+        before = self.before / len(gammas)
+        return [samples.alone(self.name, samples.on_features, gamma, before) for gamma in gammas]
 
 
 PARTS: tuple[Part, ...] = (Blend(), Residual(), Own())
