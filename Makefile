@@ -32,7 +32,7 @@ docs: .venv/installed-test
 # Which result files are of older code than this, cheapest first, with the commands that remake them; pages then say so, and what they
 # say in words is held against the files.
 figures: .venv/installed-test
-	$(BIN)/python -m benchmarks.provenance
+	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.tables
 	$(BIN)/python -m benchmarks.papers
 	$(BIN)/python -m benchmarks.claims

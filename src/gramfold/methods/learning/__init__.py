@@ -21,13 +21,13 @@ from typing import Any
 
 from gramfold.methods.learning.client import seen, unseen
 from gramfold.methods.learning.directions import DirectionsPlan, Finding
-from gramfold.methods.learning.own_parts import Common, OwnPart
+from gramfold.methods.learning.own_parts import Common, put_back
 from gramfold.methods.learning.phase import Learned, Learning
 from gramfold.methods.learning.plan import Plan, comparable_as, described
 
 __all__ = [
-    "Common", "DirectionsPlan", "Finding", "Learned", "Learning", "OwnPart", "Plan", "comparable_as", "described", "plan_of",
-    "seen", "unseen",
+    "Common", "DirectionsPlan", "Finding", "Learned", "Learning", "Plan", "comparable_as", "described", "plan_of",
+    "put_back", "seen", "unseen",
 ]  # fmt: skip
 
 

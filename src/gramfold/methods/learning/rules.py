@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 
 @dataclass(frozen=True)
 class Rules:
@@ -43,11 +41,6 @@ class Rules:
     """The part of a table's features that is of two columns at a time (`ablation.py`) ..."""
     paired: float = 1.2
     """... and their frequencies, in units of the columns' scales (`more_tables.py`)."""
-    own_penalties: tuple[float, ...] = tuple(float(each) for each in np.logspace(-2, 3, 11))
-    """Tried for a client's own part along all columns, in units of the centred rows' mean squared length (`site_tables.py`)."""
-    own_slopes: float = 10.0
-    """Nats by which left-out samples must be likelier with a part along all columns than with an offset alone
-    (`site_tables.py`)."""
 
 
 RULES = Rules()

@@ -10,11 +10,13 @@
     candidates, each with what it says of sample i when i is left out, exactly:
       stay             z = s e_1(u) + t e_2(u)
       blend(alpha)     the same, its samples counting alpha times more:      u_i = y_i - r_i / (1 - l_i (1 + 1/alpha))
-      residual(gamma)  z + c R(y - softmax(z + q))                          R: a ridge with a free intercept, left out
+      residual(gamma)  z + c R(y - softmax(b (z + q)))                      R: a ridge with a free intercept, left out; b <= 1
       own(gamma)       c R(y - softmax(q))                                  nothing shared but the map
+      personal(gamma)  own and residual, R on features in a metric that clients' own functions share (docs/differ.md)
     L_c = sum_i log softmax(z_c + q)[y_i]                                   of the samples that may judge
-    w_c = p_c exp(L_c) / sum of these                                       p: stay 1, residuals 4, blends and own 0.1
-    head       softmax(sum_c w_c z_c(x) + q)                                one head: all is linear in its coordinates
+    w_c = p_c exp(L_c) / sum of these                                       p: stay 1, residuals 4, each other kind 0.1
+    head       softmax(sum_c w_c z_c(x) + q)                                one head: all is linear in its coordinates; s, t
+                                                                            and what R adds are weighed once more, together
 
 Values differ in the likelihood alone: a candidate's prediction stands for z, c is one, and L_c is normal, as wide as its own
 left-out errors. With p adding up to one, a client falls short of no candidate's left-out likelihood by more than log 1/p_c, a
@@ -35,7 +37,7 @@ from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods import learning
 from gramfold.methods.differences import Differs, groups_of
-from gramfold.methods.learning import Learned, comparable_as
+from gramfold.methods.learning import Learned, comparable_as, put_back
 from gramfold.methods.pace.bounds import bounded
 from gramfold.methods.pace.broadcast import Streams
 from gramfold.methods.pace.candidates import PARTS, Part
@@ -76,7 +78,7 @@ class PACE(Differs):
     `parts` are what makes candidates beside staying (`candidates.PARTS`): without one, `replace(method, parts=...)`, it has that
     part's candidates no more, and with another's it has these. `priors`: what is likely before a client is seen.
 
-    `own_parts`: in regression on tables clients take what is their own, an offset or more, out of the targets before they are
+    `own_parts`: in regression on tables clients take an offset of their own out of the targets before they are
     folded. What they have in common is found better so, but depends on how samples are cut among them, as it must. With False
     it does not.
 
@@ -205,20 +207,21 @@ class PACE(Differs):
 
     def _personalize_bucket(self, clients: Sequence[ClientData], broadcast: Streams, group: int | None) -> list[Head]:
         """The heads of clients of one group, of about as many samples."""
-        space, common, whole, apart = broadcast.space, broadcast.common, clients, None
+        space, common, whole, own = broadcast.space, broadcast.common, clients, None
         pooled, copies = broadcast.pooled_for(group)
         masks = learning.unseen(clients, space.map, all_split=common is not None)
         judging = None if all(mask.all() for mask in masks) else np.concatenate(masks)
         if common is not None:
-            clients, apart = common.taken_out(clients, masks)
+            clients, own = common.taken_out(clients, masks)
         given = Given(
             space, pooled, broadcast.refinement, broadcast.differ.personal or (), copies, self.priors, self.weights
         )  # fmt: skip
-        samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), judging, apart)
+        samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), judging)
         heads = personalized(samples, self.parts, self.name)
         if group is not None:
             heads = [replace(head, chosen={**head.chosen, "group": group}) for head in heads]
-        heads = heads if apart is None else apart.put_back(heads)
+        if own is not None:
+            heads = [put_back(head, part) for head, part in zip(heads, own, strict=True)]
         if space.classification:
             return heads
         return [bounded(head, counting(client).targets, self.priors) for head, client in zip(heads, whole, strict=True)]

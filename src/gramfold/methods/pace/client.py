@@ -13,8 +13,7 @@ import numpy as np
 from gramfold.features import Map
 from gramfold.federation import Samples
 from gramfold.heads import Head, Stream
-from gramfold.methods.learning import OwnPart
-from gramfold.methods.pace.candidates import PARTS, Basis, Blend, Candidate, Own, OwnRidge, Part
+from gramfold.methods.pace.candidates import PARTS, Blend, Candidate, Own, OwnRidge, Part
 from gramfold.methods.pace.evidence import of_classes
 from gramfold.methods.pace.heads import classifiers, regressors
 from gramfold.methods.pace.influence import Influence, influence_of
@@ -72,18 +71,9 @@ class OwnSamples:
     """What the shared model as it is leaves of the targets, times the roots."""
     scores: Array
     """What it says of each sample without it."""
-    apart: OwnPart | None
-    """The clients' own parts, where those are taken out of the targets."""
 
     @classmethod
-    def of(
-        cls,
-        clients: Sequence[ClientData],
-        given: Given,
-        rows: Array,
-        judging: np.ndarray | None = None,
-        apart: OwnPart | None = None,
-    ) -> "OwnSamples":
+    def of(cls, clients: Sequence[ClientData], given: Given, rows: Array, judging: np.ndarray | None = None) -> "OwnSamples":
         """`rows` are the features of the samples that count, one client's after another's. Either all clients are in the sum
         behind the shared solution or none is."""
         train, padding = together(clients)
@@ -97,7 +87,7 @@ class OwnSamples:
         copies = given.copies * clients[0].contributed
         scores = targets - left_out_residuals(residuals, copies * influence.leverages)
         return cls(given, train, padding, padding(rows), targets, judging, roots, once, copies, influence,
-                   scaled(residuals, roots), scores, apart)  # fmt: skip
+                   scaled(residuals, roots), scores)  # fmt: skip
 
     @property
     def inputs(self) -> Array:
@@ -155,13 +145,9 @@ class OwnSamples:
         return Candidate(name, stay.scores, stay.added + fit, 1.0, {ridge: numbers}, before)
 
     def alone(self, name: str, ridge: OwnRidge, penalty: float, before: float) -> Candidate:
-        """The candidate that shares nothing but a map: a ridge of the targets as they are, whatever was taken out of them."""
-        apart = 0.0 if self.apart is None else self.apart.values
-        fit, numbers = self.fitted(ridge, self.likelihood.alone + apart, penalty)
-        coordinates: dict[Basis, Array] = {ridge: numbers}
-        if self.apart is not None:
-            coordinates[self.apart] = -self.apart.weights
-        return Candidate(name, self.scores, fit - apart, 0.0, coordinates, before)
+        """The candidate that shares nothing but a map: a ridge of the targets."""
+        fit, numbers = self.fitted(ridge, self.likelihood.alone, penalty)
+        return Candidate(name, self.scores, fit, 0.0, {ridge: numbers}, before)
 
 
 def personalized(samples: OwnSamples, parts: Sequence[Part], method: str) -> list[Head]:
