@@ -83,7 +83,7 @@ class TaskFile(Record, kind="task-file"):
             found.known_reading()
             _ = found.known_method(), None if found.task is None else found.known_task()
         except GramfoldError as error:
-            raise type(error)(f"{path} is no task file that can be used: {error}") from None
+            raise PartsError(f"{path} is no task file that can be used: {error}") from None
         except MALFORMED as error:
             raise PartsError(f"{path} is no task file: {error!r}") from None
         return found

@@ -97,7 +97,7 @@ def _list(value: Any) -> list[Any]:
 
 def _terms(listed: Any, discriminant: Discriminant) -> tuple[tuple[Term, ...], tuple[float, ...]]:
     """The terms of evidence that a file names, and their weights."""
-    if isinstance(listed, dict):  # a file of version 0.2 and before
+    if isinstance(listed, dict):  # a file of version 0.1
         kinds = (LogOdds(), Logistic()) if discriminant.axes.shape[1] == 1 else (Cosine(_number(listed["bend"])), Gaussian())
         return kinds, (_number(listed["cosine"]), _number(listed["gaussian"]))
     found, weights = [], []

@@ -84,18 +84,27 @@ def write(
 ) -> None:
     """Write a run, its heads and their cards; heads of an earlier one that was saved here are removed."""
     make_folder(folder)
-    files = {head_file(folder, name): (head, cards[name]) for name, head in heads.items()}
-    if shared is not None:
-        files[folder / SHARED] = shared, cards[None]
-    for path in {folder / SHARED, *_saved_heads(folder)} - set(files):
+    kept = {head_file(folder, name) for name in heads} | ({folder / SHARED} if shared is not None else set())
+    for path in {folder / SHARED, *_saved_heads(folder)} - kept:
         for gone in (path, *card_files(path)):
             gone.unlink(missing_ok=True)
+    if shared is not None:
+        _write_head(folder / SHARED, shared, cards[None])
     if heads:
-        make_folder(folder / HEADS)
-    for path, (head, card) in files.items():
-        head.save(path)
-        write_card(path, card)
+        write_heads(folder / HEADS, heads, cards)
     wire.write_atomically(folder / RUN, *saved.pack().pieces())
+
+
+def write_heads(folder: Path, heads: Mapping[str, Head], cards: Mapping[str | None, Mapping[str, Any]]) -> None:
+    """Write every client's head, called as the client is, and its card."""
+    make_folder(folder)
+    for name, head in heads.items():
+        _write_head(folder / f"{wire.file_name(name)}.safetensors", head, cards[name])
+
+
+def _write_head(path: Path, head: Head, card: Mapping[str, Any]) -> None:
+    head.save(path)
+    write_card(path, card)
 
 
 def read(folder: Path) -> tuple[SavedRun, Head | None, dict[str, Head]]:
