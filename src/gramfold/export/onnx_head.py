@@ -14,7 +14,7 @@ from gramfold.solve.evidence import Evidence
 
 PARTS = {
     "streams", "labels", "evidence", "refinement", "offset", "probabilistic", "method", "chosen", "temperature",
-    "origin", "errors", "bounds", "unforeseen", "familiar",
+    "origin", "errors", "bounds", "unforeseen", "familiar", "ordered",
 }  # fmt: skip
 """The fields of a head that are written here, or say nothing about its scores."""
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.federation.blocks import block_codes
+from gramfold.federation.client import targets_in_words
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
 from gramfold.origin import Origin, known_rows
@@ -35,11 +36,15 @@ class Dataset:
     """What made the inputs of raw samples, where that is known."""
     blocks: np.ndarray | None = None
     """What each sample is part of, such as a recording, as a number: see `federation.blocks`."""
+    kind: str = ""
+    """What targets are where they are more than a class or a value: see `sources.targets`."""
+    names: tuple[int | str, ...] = ()
+    """Of several labels a sample: what they are called."""
     recode: Callable[[Sequence[np.ndarray]], tuple[Array, Origin]] | None = field(default=None, compare=False)
     """The inputs as an encoder makes them that has seen these training rows of each owner alone; None where none is needed."""
 
     def __repr__(self) -> str:
-        what = f"{len(self.labels)} classes" if self.labels is not None else f"{self.outputs} continuous targets"
+        what = targets_in_words(self.labels, self.outputs, self.kind)
         shape = " x ".join(map(str, self.inputs.shape[1:]))
         origin = "" if self.origin is None else f", from {self.origin}"
         return f"Dataset({self.name!r}, {len(self.targets)} samples of {shape} numbers, {what}{origin})"

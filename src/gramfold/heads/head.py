@@ -32,8 +32,14 @@ from gramfold.wire import Packet
 if TYPE_CHECKING:
     from torch import nn
 
-KINDS = {"linear": __name__, "torch": "gramfold.heads.torch_head"}
-"""The kinds of head a file may hold, and the module that reads each; a module is only imported for a file that needs it."""
+KINDS = {
+    "linear": (__name__, "Head"),
+    "torch": ("gramfold.heads.torch_head", "TorchHead"),
+    "labels": ("gramfold.heads.several", "SeveralLabels"),
+    "ordered classes": ("gramfold.heads.ordered", "OrderedClasses"),
+    "counts": ("gramfold.heads.counts", "Counts"),
+}
+"""The kinds of head a file may hold, and what reads each; a module is only imported for a file that needs it."""
 
 LONGEST = 200
 """Characters of a name that is shown in a terminal."""
@@ -80,6 +86,8 @@ class Head:
     """The part of every prediction that is spread over all classes: see `probabilities`."""
     familiar: Novelty | None = None
     """What training samples look like."""
+    ordered: bool = False
+    """Whether the classes have an order, the least first."""
 
     @property
     def inputs(self) -> int:
@@ -271,6 +279,7 @@ class Head:
             "labels": None if self.labels is None else list(self.labels),
             "probabilistic": self.probabilistic, "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
             "temperature": self.temperature, "unforeseen": self.unforeseen, **self._origin_meta(),
+            **({"ordered": True} if self.ordered else {}),
         }  # fmt: skip
         return Packet(parts, meta)
 
@@ -307,6 +316,7 @@ class Head:
             Errors(packet["errors.left_out"], packet["errors.spread"]) if "errors.spread" in packet.arrays else None,
             packet.arrays.get("bounds"), float(meta.get("unforeseen", 0.0)),
             Novelty(packet["familiar.root"], packet["familiar.usual"]) if "familiar.root" in packet.arrays else None,
+            meta.get("ordered") is True,
         )  # fmt: skip
 
     def _origin_meta(self) -> dict[str, Any]:
@@ -436,11 +446,11 @@ def load_head(path: str | PathLike[str]) -> Head:
         packet = Packet.from_bytes(content)
     except GramfoldError as error:
         raise GramfoldError(f"{path}: {error}") from None
-    module = KINDS.get(str(packet.meta.get("head", "")))
-    if module is None:
+    place = KINDS.get(str(packet.meta.get("head", "")))
+    if place is None:
         raise GramfoldError(f"{path} holds no head that this version can read")
-    kind = Head if module == __name__ else importlib.import_module(module).TorchHead
-    head: Head = kind.unpack(packet)
+    module, name = place
+    head: Head = getattr(importlib.import_module(module), name).unpack(packet)
     return head
 
 

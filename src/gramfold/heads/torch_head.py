@@ -64,7 +64,7 @@ class TorchHead(Head):
             "head": self.kind, "network": {**self.network, "pretrained": None},
             "labels": None if self.labels is None else list(self.labels),
             "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
-            "unforeseen": self.unforeseen, **self._origin_meta(),
+            "unforeseen": self.unforeseen, **self._origin_meta(), **({"ordered": True} if self.ordered else {}),
         }  # fmt: skip
         return Packet(parts, meta)
 
@@ -74,7 +74,7 @@ class TorchHead(Head):
         labels = None if meta["labels"] is None else tuple(list_of(meta["labels"]))
         return cls(
             labels=labels, method=meta["method"], chosen=meta["chosen"], origin=origin_of(meta), network=meta["network"],
-            state=packet.arrays, unforeseen=float(meta.get("unforeseen", 0.0)),
+            state=packet.arrays, unforeseen=float(meta.get("unforeseen", 0.0)), ordered=meta.get("ordered") is True,
         )  # fmt: skip
 
     @classmethod

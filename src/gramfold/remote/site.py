@@ -35,7 +35,7 @@ from gramfold.federation.blocks import held_out_size
 from gramfold.federation.given import ClientArrays, given_client, load_source
 from gramfold.heads import Head
 from gramfold.imports import import_from
-from gramfold.methods import ClientData, Method, saved_method
+from gramfold.methods import ClientData, Method, on_targets, saved_method
 from gramfold.methods.finishing import finished, shared_head
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import to_numpy
@@ -318,7 +318,8 @@ class Site:
 
     def work(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Work:
         state = self._state()
-        method, task = self.method(header), task_from_json(header["task"])
+        task = task_from_json(header["task"])
+        method = on_targets(self.method(header), task)
         folder = state / file_name(method.name) / session_of(method, task)
         self.hold()
         work = Work(method, state, folder, str(header["run"]), task, self.client(task), packets[BROADCAST])

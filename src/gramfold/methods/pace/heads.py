@@ -9,7 +9,7 @@ from gramfold.heads import Errors, Head, Stream
 from gramfold.methods.pace.candidates import Candidate
 from gramfold.methods.pace.likelihood import OfClasses, predicted
 from gramfold.methods.pace.server import Pooled
-from gramfold.methods.parts.selection import left_out_r2
+from gramfold.methods.parts.selection import best_f1, left_out_r2
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.evidence import Evidence
@@ -42,6 +42,10 @@ def classifiers(
     for k, (base, streams, offset) in enumerate(solutions):
         named = {term.name: float(weight) for term, weight in zip(likelihood.terms, evidence[k], strict=True)}
         estimates = {"leave_one_out_accuracy": float(fresh[k]), "leave_one_out_accuracy_same_shares": float(same[k])}
+        if len(samples.space.labels or ()) == 2:
+            estimates |= best_f1(
+                *(arrays.to_numpy(part[k]) for part in (told + likelihood.prior(False), likelihood.codes, judges))
+            )
         beside = float(weights[k, -1])
         heads.append(Head(
             [base],

@@ -86,7 +86,12 @@ def pool(
     caution: float = 1.0,
 ) -> Pooled:
     """From the sum of all moments. `units`, `caution`: in, and with, which the penalty is chosen."""
-    ridge = PooledRidge.of(total, beta, units, caution)
+    return pooled_of(PooledRidge.of(total, beta, units, caution), regime, seed)
+
+
+def pooled_of(ridge: PooledRidge, regime: str, seed: int) -> Pooled:
+    """The same of a ridge that is solved."""
+    total = ridge.total
     source: Factor | Sketch = ridge.factor
     if regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
         signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH)) / math.sqrt(SKETCH)
@@ -94,7 +99,7 @@ def pool(
     chosen = {"penalty": ridge.beta, **({DEARER: ridge.dearer} if ridge.dearer != 1.0 else {})}
     pooled = Pooled(ridge.weights, source, None, None, chosen)
     if total.labels is None:
-        return replace(pooled, spread=_spread(ridge))
+        return replace(pooled, spread=ridge.spread)
     found = Discriminant.from_moments(ridge.weights, total.cross, ridge.penalty, total.counts, ridge.leverage)
     return replace(pooled, counts=total.counts, discriminant=found)
 
@@ -103,7 +108,7 @@ def pool_without_own_parts(total: Moments, beta: float | None, regime: str, seed
     """The same, where targets less the clients' own parts come first, and then the targets as they are."""
     less, whole = total.halves()
     ridge = PooledRidge.of(whole, beta, units, caution)
-    return replace(pool(less, beta, regime, seed, units, caution), newcomers=ridge.weights, spread=_spread(ridge))
+    return replace(pool(less, beta, regime, seed, units, caution), newcomers=ridge.weights, spread=ridge.spread)
 
 
 def pool_groups(
@@ -137,12 +142,3 @@ def shared_head(space: Space, pooled: Pooled, method: str, priors: Priors = PRIO
     evidence = Evidence(pooled.discriminant, terms(len(counts)), tuple(map(float, centre)))
     shares = np.log(counts + 1.0 / len(counts))  # one pseudo-sample is spread over all classes
     return replace(space.head(pooled.weights, method), evidence=evidence, offset=shares, probabilistic=True)
-
-
-def _spread(ridge: PooledRidge) -> np.ndarray:
-    """The root mean square of the left-out residuals, for each output, every leverage taken at its mean: with (S + P) W = M the
-    squares of the plain ones sum to Y'Y - W'M - W'P W."""
-    total, weights, leverage = ridge.total, ridge.weights, ridge.leverage
-    explained = (weights * (total.cross + ridge.penalty * weights)).sum(0)
-    plain = np.sqrt(np.maximum(arrays.to_numpy(total.squares - explained), 0.0) / max(total.weight, 1))
-    return np.asarray(plain / max(1.0 - leverage, 1e-3))
