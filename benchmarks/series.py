@@ -110,7 +110,9 @@ def recordings() -> list[dict[str, Any]]:
             for method in METHODS:
                 result = gf.run(method, federation)
                 shared = None if result.mean_accuracy is None else result.global_accuracy
-                found.append({"seed": seed, "name": method.name, "whole": whole, "accuracy": result.mean_accuracy, "shared": shared})
+                found.append(
+                    {"seed": seed, "name": method.name, "whole": whole, "accuracy": result.mean_accuracy, "shared": shared}
+                )
                 print(found[-1], flush=True)
     return found
 

@@ -42,7 +42,7 @@ MEASURES = {
         Measure("log_loss", "log loss", "the mean of -log p of the true class", less_is_better=True),
         Measure("brier", "Brier", "the mean squared error of the probabilities", less_is_better=True, most=2.0),
         Measure("average_precision", "AP", "the mean precision over all recalls of the rarer class", most=1.0),
-        Measure("f1", "F1", "of several labels: twice those found, over those said and those to be found", most=1.0),
+        Measure("f1", "F1", "the mean over labels of twice those found, over those said and those to be found", most=1.0),
         Measure("rank_error", "places off", "of ordered classes: how many places predictions are off", less_is_better=True),
         Measure("rps", "RPS", "the squared errors of the probabilities of lying above each class, added up", less_is_better=True),
         Measure("deviance", "deviance", "the mean Poisson deviance of counts", less_is_better=True),

@@ -119,7 +119,7 @@ def test_figures_of_several_labels_are_scikit_learn_s():
     head, client = result.heads["0"], result.clients["0"]
     shares, said = head.predict_proba(X), head.predict(X)
     assert client.average_precision == pytest.approx(average_precision_score(Y, shares, average="macro"))
-    assert client.f1 == pytest.approx(f1_score(Y, said, average="micro"))
+    assert client.f1 == pytest.approx(f1_score(Y, said, average="macro"))
     assert client.accuracy == pytest.approx(head.score(X, Y)) == pytest.approx((said == Y).all(1).mean())
     assert result.measures == ["average_precision", "f1", "log_loss", "accuracy"]
     assert ((shares > 0) & (shares < 1)).all()
@@ -152,7 +152,7 @@ def test_thresholds_are_those_of_the_best_left_out_f1():
     federation = gf.Federation.split(X, Y, clients=3, targets="labels")
     result = gf.run(PACE, federation)
     tests = [(result.heads[client.name], client.test()) for client in federation]
-    at_a_half = [f1_score(test.targets, head.predict_proba(test.inputs) >= 0.5, average="micro") for head, test in tests]
+    at_a_half = [f1_score(test.targets, head.predict_proba(test.inputs) >= 0.5, average="macro") for head, test in tests]
     assert result.mean_f1 > np.mean(at_a_half) + 0.1
 
 
@@ -270,7 +270,7 @@ def test_what_is_not_served_is_said_in_one_line():
         gf.Federation.split(X, np.eye(3, dtype=int)[Y[:, 0]])
     with pytest.raises(gf.GramfoldError, match="for values use regression=True"):
         gf.Federation.split(X, X[:, :2])
-    with pytest.raises(gf.GramfoldError, match="ordered classes need their order"):
+    with pytest.raises(gf.GramfoldError, match="ordered classes that are words need their order"):
         gf.Federation.split(X, made("ordered")[1], targets="ordered")
     with pytest.raises(gf.GramfoldError, match="counts are whole numbers from 0 up, and sample 0 has -1"):
         gf.Federation.split(X, np.full(240, -1), targets="counts")

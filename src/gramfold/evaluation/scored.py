@@ -41,7 +41,7 @@ class Scored:
     reliability: Calibration | None = field(default=None, repr=False)
     """That of the second class's probability, of two."""
     f1: float | None = field(default=None, repr=False)
-    """Of several labels a sample: over the decisions for all of them."""
+    """Of several labels a sample: the mean over those that some samples have."""
     rank_errors: float | None = field(default=None, repr=False)
     """Of classes that have an order: the sum of how many places predictions are off."""
     rank_losses: float | None = field(default=None, repr=False)
@@ -55,7 +55,8 @@ class Scored:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, for a message."""
-        kept = {key: value for key, value in vars(self).items() if key != "draws"}
+        beside = ("f1", "rank_errors", "rank_losses", "deviances")  # of targets that are more than a class or a value
+        kept = {key: value for key, value in vars(self).items() if key != "draws" and not (key in beside and value is None)}
         for key in ("calibration", "reliability"):
             bins = kept[key]
             kept[key] = None if bins is None else {name: part.tolist() for name, part in vars(bins).items()}

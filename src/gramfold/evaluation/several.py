@@ -12,8 +12,8 @@ from gramfold.heads.several import SeveralLabels
 
 
 def score_labels(head: SeveralLabels, scores: np.ndarray, samples: Samples, marks: np.ndarray, uncertain: bool) -> Scored:
-    """Average precision and AUC over the labels that some samples have and some have not; losses over all; F1 over all decisions
-    together; as right counts a sample all of whose labels are."""
+    """Average precision and AUC over the labels that some samples have and some have not; F1 over those that some have; losses
+    over all; as right counts a sample all of whose labels are."""
     said, wanted = head.marked(scores), marks.astype(np.int64)
     right = (said == wanted).all(1)
     losses = _losses(head.probabilities(scores), wanted) if head.probabilistic else None
@@ -57,9 +57,12 @@ def _ranked(scores: np.ndarray, wanted: np.ndarray, labels: np.ndarray, weights:
 
 
 def _f1(said: np.ndarray, wanted: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Over the decisions for all labels together; nothing where there is none to find and none was said."""
-    both, either = weights @ (said * wanted).sum(1), weights @ (said + wanted).sum(1)
-    return np.asarray(2 * both / either) if (either > 0).all() else np.array([])
+    """The mean over the labels that some samples have; nothing where they have none."""
+    there = wanted.any(0)
+    if not there.any():
+        return np.array([])
+    said, wanted = said[:, there], wanted[:, there]
+    return np.asarray((2 * (weights @ (said * wanted)) / (weights @ (said + wanted))).mean(1))
 
 
 def _one(values: np.ndarray | None) -> float | None:

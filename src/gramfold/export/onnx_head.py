@@ -8,6 +8,7 @@ from gramfold.errors import GramfoldError
 from gramfold.export.graph import Graph
 from gramfold.export.maps import map_nodes
 from gramfold.heads import Head, Stream
+from gramfold.heads.combined import Combined
 from gramfold.numerics.arrays import to_numpy
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.evidence import Evidence
@@ -21,6 +22,8 @@ PARTS = {
 
 def head_nodes(graph: Graph, head: Head, rows: str) -> str:
     """n x classes scores of rows."""
+    if isinstance(head, Combined):
+        raise GramfoldError(f"a head of {head.kind} is not exported to ONNX yet; export each of its `parts`")
     if head.kind != "linear":
         raise GramfoldError("a trained network is not exported to ONNX; use --torch")
     for field in dataclasses.fields(head):

@@ -20,7 +20,7 @@ from gramfold.federation.given_targets import said_targets
 from gramfold.federation.parquet import ParquetClients
 from gramfold.federation.partition import DROP, Partition, follow
 from gramfold.federation.pool import Pool, PoolClients
-from gramfold.federation.raw import arrays_of, shared_origin, table_dataset, tables_of
+from gramfold.federation.raw import arrays_of, in_order, shared_origin, table_dataset, tables_of
 from gramfold.federation.streams import ClientStream, StreamedClients
 from gramfold.numerics import inputs as check
 from gramfold.numerics import seeds
@@ -273,9 +273,10 @@ class Federation:
             "split_column": split_column,
             "block_column": block_column,
         }
-        tables = tables_of(clients, Columns.of(columns, regression=regression, **named))
+        what = {"targets": targets, "names": tuple(labels or ())}
+        tables = tables_of(clients, in_order(Columns.of(columns, regression=regression, **named, **what), clients))
         if tables is not None:
-            if labels is not None:
+            if labels is not None and targets is None:
                 raise GramfoldError("labels= is for clients given as arrays; tables say their classes in label_column=")
             if blocks is not None:
                 raise GramfoldError("blocks= is for clients given as arrays; tables have a column of them, block_column=")

@@ -13,6 +13,7 @@ from gramfold.sources.reading import is_frame
 from gramfold.sources.targets import (
     CLASSES,
     COUNTS,
+    NO_ORDER,
     ORDERED,
     SEVERAL,
     VALUES,
@@ -44,6 +45,8 @@ class Said:
             names = self.labels if self.labels is not None else _labels_in(sources, _of_sets)
             return None, len(names), SEVERAL, names
         known = self.labels if self.labels is not None else _labels_in(sources, _of_classes)
+        if self.kind == ORDERED and self.labels is None and isinstance(known[0], str):
+            raise GramfoldError(NO_ORDER)
         if len(known) < 2:
             raise GramfoldError("only one class in the labels; classification needs at least two")
         return known, len(known), ORDERED if self.kind == ORDERED else "", ()
@@ -64,11 +67,13 @@ def said_targets(clients: Mapping[str, Any], kind: str | None, labels: Sequence[
     return Said(found, known)
 
 
-def _one_order(orders: Mapping[str, Labels | None]) -> Labels:
-    """The order of the classes, which all clients give alike."""
+def _one_order(orders: Mapping[str, Labels | None]) -> Labels | None:
+    """The order of the classes, which all clients give alike; None where none gives any."""
     given = {name: order for name, order in orders.items() if order is not None}
-    if len(given) < len(orders) or not given:
-        raise GramfoldError("ordered classes need their order: labels=['low', 'mid', 'high'], or ordered categoricals of pandas")
+    if not given:
+        return None
+    if len(given) < len(orders):
+        raise GramfoldError(NO_ORDER)
     name, order = next(iter(given.items()))
     other = next((one for one, its in given.items() if its != order), None)
     if other is not None:

@@ -139,7 +139,10 @@ class Site:
     def _dataset(self, task: Task | None) -> Dataset:
         if self.raw is not None:
             return self.raw.dataset(task)
-        return load_npz(str(self.config["data"]), whole=False, regression=bool(self.config.get("regression")))
+        what: dict[str, Any] = {"regression": bool(self.config.get("regression"))}
+        if task is not None and task.targets:
+            what = {"targets": task.targets, "names": task.labels or task.names}
+        return load_npz(str(self.config["data"]), whole=False, **what)
 
     def _blocks(self, task: Task | None) -> np.ndarray | None:
         """What its samples are part of; its training samples, where its data says which these are."""

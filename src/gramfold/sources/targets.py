@@ -25,6 +25,10 @@ SURVIVAL = (
     "survival times (an event and a time) are not served yet; predict whether the event comes within a given time, as two "
     "classes, of the samples that were followed so long"
 )
+NO_ORDER = (
+    "ordered classes that are words need their order: labels=['low', 'mid', 'high'] (--labels low,mid,high), or an ordered "
+    "categorical of pandas"
+)
 Labels = tuple[int | str, ...]
 
 
@@ -75,11 +79,11 @@ def read_targets(
     if kind == VALUES:
         return Targets(check.values(y, n, None, whose), None)
     order = tuple(labels) if labels is not None else order_of(y)
-    if kind == ORDERED and order is None:
-        raise GramfoldError(
-            f"{whose}: ordered classes need their order: labels=['low', 'mid', 'high'], or an ordered categorical of pandas"
-        )
     found = check.labels(y, n, whose)
+    if kind == ORDERED and order is None:
+        if found.dtype.kind == "U":
+            raise GramfoldError(f"{whose}: {NO_ORDER}")
+        return Targets(*check.encode(found), ORDERED)
     if order is None:
         return Targets(*check.encode(found))
     return Targets(codes_among(found, order, whose), order, ORDERED if kind == ORDERED else "")

@@ -34,7 +34,8 @@ def classifiers(
         judges = judges + samples.once * (judges.sum(-1) == 0)[:, None]
     # two estimates: for new samples whose classes are a fresh draw, so that a sample does not count towards its own class,
     # and for new samples in the class shares that the client has
-    fresh = _accuracies(told + likelihood.prior(False), likelihood.codes, judges)
+    new = told + likelihood.prior(False)
+    fresh = _accuracies(new, likelihood.codes, judges)
     same = _accuracies(told + likelihood.shares, likelihood.codes, judges)
     shares = arrays.to_numpy(likelihood.shares)
     assert pooled.discriminant is not None
@@ -43,9 +44,7 @@ def classifiers(
         named = {term.name: float(weight) for term, weight in zip(likelihood.terms, evidence[k], strict=True)}
         estimates = {"leave_one_out_accuracy": float(fresh[k]), "leave_one_out_accuracy_same_shares": float(same[k])}
         if len(samples.space.labels or ()) == 2:
-            estimates |= best_f1(
-                *(arrays.to_numpy(part[k]) for part in (told + likelihood.prior(False), likelihood.codes, judges))
-            )
+            estimates |= best_f1(arrays.to_numpy(new[k]), arrays.to_numpy(judges[k]))
         beside = float(weights[k, -1])
         heads.append(Head(
             [base],

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+from scipy.special import expit
 
 from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.solve.leave_one_out import Kernel
@@ -62,20 +63,18 @@ def left_out_r2(targets: Array, scores: Array, weights: np.ndarray | None = None
     return {"leave_one_out_r2": float(1.0 - (once @ (wanted - got) ** 2 / spread).mean())} if spread.all() else {}
 
 
-def best_f1(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> dict[str, float]:
-    """From which log-odds on the second of two classes is to be said for the best F1 over left-out samples, halfway to the next
-    sample's; nothing where no sample is of that class.
+def best_f1(scores: np.ndarray, weights: np.ndarray) -> dict[str, float]:
+    """From which log-odds on the second of two classes is to be said for the best F1 over left-out samples, halfway to the
+    next sample's. Each is of that class as far as it is likely to be: by the labels of few samples the best is an accident.
 
-    >>> best_f1(np.array([[0.0, 2.0], [0.0, -1.0], [0.0, -3.0]]), np.array([1, 1, 0]), np.ones(3))
-    {'f1_from': -2.0, 'leave_one_out_f1': 1.0}
+    >>> best_f1(np.array([[0.0, 9.0], [0.0, -0.5], [0.0, -9.0]]), np.ones(3))["f1_from"]
+    4.25
     """
-    scores, codes, weights = (part[weights > 0] for part in (scores[:, 1] - scores[:, 0], codes, weights))
-    positives = float(weights @ (codes == 1))
-    if not positives:
-        return {}
-    order = np.argsort(-scores, kind="stable")
-    ranked, found = scores[order], np.cumsum((weights * (codes == 1))[order])
-    f1 = 2 * found / (np.cumsum(weights[order]) + positives)
+    odds, weights = (scores[:, 1] - scores[:, 0])[weights > 0], weights[weights > 0]
+    order = np.argsort(-odds, kind="stable")
+    ranked, each = odds[order], weights[order]
+    found, said = np.cumsum(each * expit(ranked)), np.cumsum(each)
+    f1 = 2 * found / (said + found[-1])
     ends = np.append(ranked[:-1] > ranked[1:], True)  # equal scores are said together
     best = int(np.argmax(np.where(ends, f1, -1.0)))
     below = ranked[best + 1] if best + 1 < len(ranked) else ranked[best] - 1.0
