@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import LabelsError
 from gramfold.federation.given import ClientSource, load_source
 from gramfold.numerics import inputs as check
 from gramfold.sources.reading import is_frame
@@ -46,9 +46,9 @@ class Said:
             return None, len(names), SEVERAL, names
         known = self.labels if self.labels is not None else _labels_in(sources, _of_classes)
         if self.kind == ORDERED and self.labels is None and isinstance(known[0], str):
-            raise GramfoldError(NO_ORDER)
+            raise LabelsError(NO_ORDER)
         if len(known) < 2:
-            raise GramfoldError("only one class in the labels; classification needs at least two")
+            raise LabelsError("only one class in the labels; classification needs at least two")
         return known, len(known), ORDERED if self.kind == ORDERED else "", ()
 
 
@@ -73,11 +73,11 @@ def _one_order(orders: Mapping[str, Labels | None]) -> Labels | None:
     if not given:
         return None
     if len(given) < len(orders):
-        raise GramfoldError(NO_ORDER)
+        raise LabelsError(NO_ORDER)
     name, order = next(iter(given.items()))
     other = next((one for one, its in given.items() if its != order), None)
     if other is not None:
-        raise GramfoldError(f"clients {name!r} and {other!r} order their classes differently: {order} and {given[other]}")
+        raise LabelsError(f"clients {name!r} and {other!r} order their classes differently: {order} and {given[other]}")
     return order
 
 
@@ -87,7 +87,7 @@ def _labels_in(sources: Mapping[str, ClientSource], of: Any) -> Labels:
         for y in load_source(str(name), source)[1::2]:
             found.update(of(y, f"client {name!r}"))
     if len({type(label) for label in found}) > 1:
-        raise GramfoldError("clients mix class numbers and class names; use one or the other")
+        raise LabelsError("clients mix class numbers and class names; use one or the other")
     return tuple(sorted(found))
 
 

@@ -1,15 +1,17 @@
 """A head that is made of several: each of its own columns of targets, on one feature map; together they say one thing."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
-from gramfold.heads.head import Head, Mapped, Stream, list_of, origin_of
+from gramfold.errors import MALFORMED, HeadError
+from gramfold.heads.head import Head
 from gramfold.heads.novelty import Novelty
+from gramfold.heads.packing import described, description, list_of
+from gramfold.heads.soundness import require_description, require_sound
+from gramfold.heads.streams import Mapped, Stream
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
@@ -28,7 +30,7 @@ class Combined(Head):
 
     def __post_init__(self) -> None:
         if not self.parts:
-            raise GramfoldError("not a gramfold head: it has no parts")
+            raise HeadError("not a gramfold head: it has no parts")
         object.__setattr__(self, "streams", self.parts[0].streams)
 
     def __repr__(self) -> str:
@@ -49,7 +51,7 @@ class Combined(Head):
         raise NotImplementedError
 
     def to_torch(self) -> Any:
-        raise GramfoldError(f"a head of {self.kind} is no torch module yet; export each of its `parts`")
+        raise HeadError(f"a head of {self.kind} is no torch module yet; export each of its `parts`")
 
     # --- as a file ---
 
@@ -71,12 +73,8 @@ class Combined(Head):
                     kept[place] = array
         if self.familiar is not None:
             kept |= {f"familiar.{key}": value for key, value in vars(self.familiar).items()}
-        meta = {
-            "head": self.kind, "parts": metas, "same": same, "labels": None if self.labels is None else list(self.labels),
-            "probabilistic": self.probabilistic, "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
-            "unforeseen": self.unforeseen, "ordered": self.ordered, **self._origin_meta(),
-            **{name: _plain(getattr(self, name)) for name in self.own},
-        }  # fmt: skip
+        own = {name: _plain(getattr(self, name)) for name in self.own}
+        meta = {"parts": metas, "same": same, "probabilistic": self.probabilistic, **own, **description(self)}
         return Packet(kept, meta)
 
     @classmethod
@@ -86,22 +84,29 @@ class Combined(Head):
         parts = tuple(Head.assemble(Packet(_of_part(held, i), one)) for i, one in enumerate(list_of(meta["parts"])))
         familiar = Novelty(held["familiar.root"], held["familiar.usual"]) if "familiar.root" in held else None
         return cls(
-            labels=None if meta["labels"] is None else tuple(list_of(meta["labels"])), probabilistic=meta["probabilistic"],
-            method=meta["method"], chosen=meta["chosen"], origin=origin_of(meta), unforeseen=float(meta["unforeseen"]),
-            familiar=familiar, ordered=meta["ordered"] is True, parts=parts, **cls.read_own(meta),
+            probabilistic=meta["probabilistic"], familiar=familiar, parts=parts, **described(meta), **cls.read_own(meta)
         )  # fmt: skip
 
     @classmethod
     def read_own(cls, meta: Mapping[str, Any]) -> dict[str, Any]:
         return {name: meta[name] for name in cls.own}
 
-    def _check(self) -> None:
+    @classmethod
+    def unpack(cls, packet: Packet) -> Self:
+        """The head in a packet, checked."""
+        try:
+            head = cls.assemble(packet)
+            head._require_sound()
+        except MALFORMED as error:
+            raise HeadError(f"not a gramfold head: {error}") from None
+        return head
+
+    def _require_sound(self) -> None:
         for part in self.parts:
-            part._check()
+            require_sound(part)
             if part.inputs != self.inputs:
-                raise GramfoldError("the parts of this head take different inputs")
-        self._check_words()
-        self._check_floor()
+                raise HeadError("the parts of this head take different inputs")
+        require_description(self)
         if self.familiar is not None:
             self.familiar.check(self.streams[0].map.dim)
         self.check_parts()
@@ -113,7 +118,7 @@ class Combined(Head):
         """Raise unless the parts say so many numbers, in turn."""
         found = [part.streams[0].weights.shape[1] for part in self.parts]
         if found != list(counts):
-            raise GramfoldError(f"a head of {self.kind} cannot have parts of {found} outputs")
+            raise HeadError(f"a head of {self.kind} cannot have parts of {found} outputs")
 
 
 def _of_part(held: Mapping[str, Array], i: int) -> dict[str, Array]:

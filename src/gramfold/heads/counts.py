@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import HeadError
 from gramfold.heads.combined import Combined
 from gramfold.numerics.arrays import Array
 
@@ -50,7 +50,7 @@ class Counts(Combined):
     def check_parts(self) -> None:
         self.require_outputs(1)
         if self.link not in LINKS or not 0 <= self.spread < np.inf or self.parts[0].labels is not None:
-            raise GramfoldError(f"a head of counts has a link among {', '.join(LINKS)}, and a spread")
+            raise HeadError(f"a head of counts has a link among {', '.join(LINKS)}, and a spread")
 
     @classmethod
     def read_own(cls, meta: Mapping[str, Any]) -> dict[str, Any]:

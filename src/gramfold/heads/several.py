@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import HeadError
 from gramfold.heads.combined import Combined
 from gramfold.heads.explanation import Explanation
-from gramfold.heads.head import list_of
+from gramfold.heads.packing import list_of
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
@@ -62,13 +62,13 @@ class SeveralLabels(Combined):
         """As in scikit-learn: the part of the samples all of whose labels are right."""
         predicted, wanted = self.predict(inputs), np.asarray(arrays.to_numpy(targets))
         if wanted.shape != predicted.shape or not len(wanted):
-            raise GramfoldError(f"labels of shape {wanted.shape} to score {predicted.shape} by; give rows of 0 and 1")
+            raise HeadError(f"labels of shape {wanted.shape} to score {predicted.shape} by; give rows of 0 and 1")
         return float((predicted == wanted).all(1).mean())
 
     def explain(self, inputs: Array, of: Any = None, baseline: Array | None = None) -> Explanation:
         """What every column adds to the log-odds of one label, `of`."""
         if self.labels is None or of not in self.labels:
-            raise GramfoldError(f"say which label is to be explained, of={(self.labels or ('?',))[0]!r}")
+            raise HeadError(f"say which label is to be explained, of={(self.labels or ('?',))[0]!r}")
         if not self.probabilistic:
             return self.parts[0].with_origin(self.origin).explain(inputs, self.labels.index(of), baseline)
         return self.parts[self.labels.index(of)].with_origin(self.origin).explain(inputs, None, baseline)
@@ -77,9 +77,9 @@ class SeveralLabels(Combined):
         count = len(self.labels or ())
         self.require_outputs(*([2] * count if self.probabilistic else [count]))
         if len(self.thresholds) != count or not np.isfinite(self.thresholds).all():
-            raise GramfoldError(f"a head of {count} labels cannot have these thresholds")
+            raise HeadError(f"a head of {count} labels cannot have these thresholds")
         if any((part.labels is None) == self.probabilistic for part in self.parts):
-            raise GramfoldError("a head's parts are of classes where it gives probabilities, else of values")
+            raise HeadError("a head's parts are of classes where it gives probabilities, else of values")
 
     @classmethod
     def read_own(cls, meta: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import LabelsError
 from gramfold.numerics import arrays
 from gramfold.numerics import inputs as check
 from gramfold.sources.reading import is_frame
@@ -48,9 +48,9 @@ class Targets(NamedTuple):
 def kind_of(y: Any, kind: str | None = None, regression: bool = False) -> str:
     """What targets are: as said, or as they look."""
     if kind is not None and kind not in TARGETS:
-        raise GramfoldError(f"targets is one of {', '.join(TARGETS)}, not {kind!r}")
+        raise LabelsError(f"targets is one of {', '.join(TARGETS)}, not {kind!r}")
     if regression and kind not in (None, VALUES):
-        raise GramfoldError(f"regression=True predicts values, and targets={kind!r} says something else; leave one out")
+        raise LabelsError(f"regression=True predicts values, and targets={kind!r} says something else; leave one out")
     if kind is not None or regression:
         return kind or VALUES
     if order_of(y) is not None:
@@ -82,7 +82,7 @@ def read_targets(
     found = check.labels(y, n, whose)
     if kind == ORDERED and order is None:
         if found.dtype.kind == "U":
-            raise GramfoldError(f"{whose}: {NO_ORDER}")
+            raise LabelsError(f"{whose}: {NO_ORDER}")
         return Targets(*check.encode(found), ORDERED)
     if order is None:
         return Targets(*check.encode(found))
@@ -94,7 +94,7 @@ def codes_among(found: np.ndarray, order: Labels, whose: str) -> np.ndarray:
     places, listed = {label: place for place, label in enumerate(order)}, found.tolist()
     unknown = next((i for i, label in enumerate(listed) if label not in places), None)
     if unknown is not None:
-        raise GramfoldError(f"{whose} has label {listed[unknown]!r} (sample {unknown}), which is not among labels={list(order)}")
+        raise LabelsError(f"{whose} has label {listed[unknown]!r} (sample {unknown}), which is not among labels={list(order)}")
     return np.array([places[label] for label in listed], dtype=np.int64)
 
 
@@ -115,7 +115,7 @@ def names_of(y: Any, whose: str) -> Labels:
         return tuple(range(found.shape[1] if found.ndim == 2 else 1))
     held = {_plain(label) for labels in y for label in labels}
     if len({type(label) for label in held}) > 1:
-        raise GramfoldError(f"{whose} mixes label numbers and label names; use one or the other")
+        raise LabelsError(f"{whose} mixes label numbers and label names; use one or the other")
     return tuple(sorted(held))
 
 
@@ -123,23 +123,23 @@ def read_several(y: Any, n: int, whose: str, names: Labels) -> np.ndarray:
     """n rows of 0 and 1, a column for each label, of such rows or of lists of labels."""
     if _are_sets(y):
         if len(y) != n:
-            raise GramfoldError(f"{whose} has {n} samples but {len(y)} lists of labels")
+            raise LabelsError(f"{whose} has {n} samples but {len(y)} lists of labels")
         places, found = {name: place for place, name in enumerate(names)}, np.zeros((n, len(names)))
         for i, labels in enumerate(y):
             for label in map(_plain, labels):
                 if label not in places:
-                    raise GramfoldError(
+                    raise LabelsError(
                         f"{whose} has label {label!r} (sample {i}), which is not among {', '.join(map(str, names))}"
                     )
                 found[i, places[label]] = 1.0
         return found
     found = check.values(y.to_numpy() if is_frame(y) else y, n, None, whose)
     if found.shape[1] != len(names):
-        raise GramfoldError(f"{whose} has {found.shape[1]} columns of labels, and there are {len(names)} labels")
+        raise LabelsError(f"{whose} has {found.shape[1]} columns of labels, and there are {len(names)} labels")
     wrong = np.argwhere((found != 0) & (found != 1))
     if len(wrong):
         i, j = wrong[0]
-        raise GramfoldError(f"{whose}: sample {i} has {found[i, j]:g} for label {names[j]!r}; several labels are rows of 0 and 1")
+        raise LabelsError(f"{whose}: sample {i} has {found[i, j]:g} for label {names[j]!r}; several labels are rows of 0 and 1")
     return found
 
 
@@ -148,7 +148,7 @@ def read_counts(y: Any, n: int, whose: str) -> np.ndarray:
     found = check.values(y, n, 1, whose)
     wrong = np.flatnonzero((found[:, 0] < 0) | (found[:, 0] != np.rint(found[:, 0])))
     if len(wrong):
-        raise GramfoldError(
+        raise LabelsError(
             f"{whose}: counts are whole numbers from 0 up, and sample {wrong[0]} has {found[wrong[0], 0]:g}; for others use "
             "regression=True"
         )
@@ -166,7 +166,7 @@ def refuse_survival_names(titles: Iterable[Any], whose: str, structured: bool = 
     words = [str(title).lower() for title in titles]
     timed = any("time" in word for word in words) and any(word in ("event", "status", "death", "died") for word in words)
     if words and (structured or (len(words) == 2 and timed)):
-        raise GramfoldError(f"{whose}: {SURVIVAL}")
+        raise LabelsError(f"{whose}: {SURVIVAL}")
 
 
 def listed(y: Any) -> Any:

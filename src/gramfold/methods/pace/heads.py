@@ -8,7 +8,6 @@ import numpy as np
 from gramfold.heads import Errors, Head, Stream
 from gramfold.methods.pace.candidates import Candidate
 from gramfold.methods.pace.likelihood import OfClasses, predicted
-from gramfold.methods.pace.server import Pooled
 from gramfold.methods.parts.selection import best_f1, left_out_r2
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
@@ -22,7 +21,7 @@ Solution = tuple[Stream, list[Stream], Array | float]
 
 
 def classifiers(
-    samples: "OwnSamples", likelihood: OfClasses, mixture: Candidate, solutions: list[Solution], pooled: Pooled, method: str,
+    samples: "OwnSamples", likelihood: OfClasses, mixture: Candidate, solutions: list[Solution], method: str,
     chosen: list[dict[str, Any]],
 ) -> list[Head]:  # fmt: skip
     weights, share = _final_weights(likelihood, mixture), np.broadcast_to(mixture.share, samples.padding.clients)
@@ -38,18 +37,19 @@ def classifiers(
     fresh = _accuracies(new, likelihood.codes, judges)
     same = _accuracies(told + likelihood.shares, likelihood.codes, judges)
     shares = arrays.to_numpy(likelihood.shares)
-    assert pooled.discriminant is not None
+    space, discriminant = samples.given.space, samples.given.pooled.discriminant
+    assert discriminant is not None
     heads = []
     for k, (base, streams, offset) in enumerate(solutions):
         named = {term.name: float(weight) for term, weight in zip(likelihood.terms, evidence[k], strict=True)}
         estimates = {"leave_one_out_accuracy": float(fresh[k]), "leave_one_out_accuracy_same_shares": float(same[k])}
-        if len(samples.space.labels or ()) == 2:
+        if len(space.labels or ()) == 2:
             estimates |= best_f1(arrays.to_numpy(new[k]), arrays.to_numpy(judges[k]))
         beside = float(weights[k, -1])
         heads.append(Head(
             [base],
-            samples.space.labels,
-            evidence=Evidence(pooled.discriminant, likelihood.terms, tuple(named.values())),
+            space.labels,
+            evidence=Evidence(discriminant, likelihood.terms, tuple(named.values())),
             refinement=[Stream(stream.map, stream.weights, beside) for stream in streams],
             offset=shares[k, 0] + beside * arrays.to_numpy(offset),
             probabilistic=True,
@@ -74,11 +74,11 @@ def _accuracies(logits: Array, codes: Array, once: Array) -> np.ndarray:
 
 
 def regressors(
-    samples: "OwnSamples", mixture: Candidate, solutions: list[Solution], pooled: Pooled, judging: np.ndarray | None,
-    method: str, chosen: list[dict[str, Any]],
+    samples: "OwnSamples", mixture: Candidate, solutions: list[Solution], method: str,
+    chosen: list[dict[str, Any]],
 ) -> list[Head]:  # fmt: skip
     # all samples choose; those whose labels the features have not seen say how far off it is: who chooses flatters itself
-    split, heads = samples.padding.split, []
+    split, judging, pooled, heads = samples.padding.split, samples.judging, samples.given.pooled, []
     targets, told, once = (split(arrays.to_numpy(part)) for part in (samples.targets, predicted(mixture), samples.once))
     judges = [None] * len(once) if judging is None else np.split(judging, np.cumsum(samples.padding.sizes)[:-1])
     spread = None if pooled.spread is None else arrays.to_numpy(pooled.spread)

@@ -11,7 +11,7 @@ of values. A method as it runs on such a task is an `OnColumns`, which `on_targe
 from dataclasses import fields, replace
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.federation import Task
 from gramfold.methods.afl import AFL
 from gramfold.methods.apfl import APFL
@@ -38,12 +38,12 @@ def on_targets(method: Method, task: Task) -> Method:
         return method
     what = {SEVERAL: "several labels a sample", COUNTS: "counts", ORDERED: "ordered classes"}[task.targets]
     if not isinstance(method, SERVED):
-        raise GramfoldError(f"{method.name} does not serve {what}; use pace, afl, apfl, fedhip or local")
+        raise MethodError(f"{method.name} does not serve {what}; use pace, afl, apfl, fedhip or local")
     inner: Any = method
     asked = {field.name for field in fields(inner)} & set(NOT_ASKED)
     given = next((name for name in ("groups", "personal") if name in asked and getattr(inner, name)), None)
     if given is not None:
-        raise GramfoldError(f"{given} is for classes and values; leave it out for {what}")
+        raise MethodError(f"{given} is for classes and values; leave it out for {what}")
     inner = replace(inner, **dict.fromkeys(asked, False))
     if task.targets == COUNTS:
         return Counting(inner)

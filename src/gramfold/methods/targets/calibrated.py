@@ -18,10 +18,9 @@ from gramfold.federation import Samples
 from gramfold.heads import Head
 from gramfold.heads.ordered import OrderedClasses
 from gramfold.heads.several import SeveralLabels
-from gramfold.methods import learning
-from gramfold.methods.pace import PACE, Streams
-from gramfold.methods.pace.server import pooled_of, solved, units_of
-from gramfold.methods.pooled import PooledRidge
+from gramfold.methods.pace import PACE
+from gramfold.methods.pace.broadcast import Streams
+from gramfold.methods.pace.server import Pooling, solved, units_of
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.targets.columns import OnColumns
 from gramfold.moments import Moments
@@ -90,8 +89,9 @@ class OnLabels(OnColumns):
         method = self.inner
         assert isinstance(method, PACE)
         space = broadcast.space
-        ridge = PooledRidge.of(total, method.penalty, units_of(space), learning.caution(space.map))
-        pooled = pooled_of(ridge, method._regime, broadcast.seed)
+        make = Pooling(method.penalty, method._regime, broadcast.seed, units_of(space), space.caution)
+        ridge = make.ridge(total)
+        pooled = make.of(ridge)
         counts = np.clip(arrays.to_numpy(total.squares), 0.0, None)  # sums of squares of 0 and 1 are sums
         counts = np.minimum(counts, counts[0])
         found = []

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.federation import Samples
 from gramfold.heads import Head
 from gramfold.heads.counts import LINKS, Counts
@@ -93,7 +93,7 @@ class Counting(OnColumns):
 
     def solved(self, total: Any, broadcast: Any) -> Counted:
         if not isinstance(total, Moments):
-            raise GramfoldError(f"{self.name} folds no plain moments, which counts need; use pace, afl, apfl, fedhip or local")
+            raise MethodError(f"{self.name} folds no plain moments, which counts need; use pace, afl, apfl, fedhip or local")
         link, spread = chosen_link(total, getattr(self.inner, "penalty", None), broadcast.space.units())
         return Counted(self.inner.aggregate(of_column(total, NAMES.index(link)), self.narrowed_to_one(broadcast)), link, spread)
 
