@@ -15,7 +15,7 @@ from gramfold import uploads, wire
 from gramfold.errors import MALFORMED, FileError, GramfoldError, ResultError
 from gramfold.federation import Task
 from gramfold.heads import Head, load_head
-from gramfold.methods import check_from_file, saved_method, spec_of
+from gramfold.methods import check_from_file, on_targets, saved_method, spec_of
 from gramfold.origin import Origin
 from gramfold.report import card_files, write_card
 from gramfold.results.folded import Run
@@ -65,7 +65,8 @@ class SavedRun(Record, kind="run"):
             kept = {str(name): _unpacked(upload) for name, upload in self.uploads.items()}
             method = saved_method(self.method, self.parameters)
             samples = {str(name): int(n) for name, n in self.samples.items()}
-            return Run(method, task_from_dict(self.task), self.broadcast, total, samples, kept)
+            task = task_from_dict(self.task)
+            return Run(on_targets(method, task), task, self.broadcast, total, samples, kept)
         except MALFORMED as error:
             raise ResultError(f"not a readable run: {error!r}") from None
 
@@ -148,4 +149,5 @@ def make_folder(folder: Path) -> None:
 def task_from_dict(fields: Mapping[str, Any]) -> Task:
     labels = None if fields["labels"] is None else tuple(fields["labels"])
     origin = None if fields.get("origin") is None else Origin.from_dict(fields["origin"])
-    return Task(**{**fields, "labels": labels, "shape": tuple(fields["shape"]), "origin": origin})
+    names = tuple(fields.get("names") or ())
+    return Task(**{**fields, "labels": labels, "shape": tuple(fields["shape"]), "origin": origin, "names": names})
