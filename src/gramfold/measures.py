@@ -42,6 +42,10 @@ MEASURES = {
         Measure("log_loss", "log loss", "the mean of -log p of the true class", less_is_better=True),
         Measure("brier", "Brier", "the mean squared error of the probabilities", less_is_better=True, most=2.0),
         Measure("average_precision", "AP", "the mean precision over all recalls of the rarer class", most=1.0),
+        Measure("f1", "F1", "the mean over labels of twice those found, over those said and those to be found", most=1.0),
+        Measure("rank_error", "places off", "of ordered classes: how many places predictions are off", less_is_better=True),
+        Measure("rps", "RPS", "the squared errors of the probabilities of lying above each class, added up", less_is_better=True),
+        Measure("deviance", "deviance", "the mean Poisson deviance of counts", less_is_better=True),
         Measure("rmse", "RMSE", "the root mean squared error", less_is_better=True),
         Measure("r2", "R2", "the part of the variation explained", least=-float("inf"), most=1.0),
     )
@@ -52,12 +56,23 @@ UNEQUAL, RARE = 0.4, 0.1
 below the second finding its samples is the task."""
 
 
-def leading(classification: bool, classes: int, rarer: float | None) -> list[str]:
-    """The measures that a result is judged by, the first of them first. `rarer`: the rarer class's share, of two.
+OF_TARGETS = {
+    "labels": ["average_precision", "f1", "log_loss", "accuracy"],
+    "ordered": ["accuracy", "rank_error", "rps", "log_loss"],
+    "counts": ["deviance", "rmse", "r2"],
+}
+"""The measures of targets that are more than a class or a value."""
+
+
+def leading(classification: bool, classes: int, rarer: float | None, targets: str = "") -> list[str]:
+    """The measures that a result is judged by, the first of them first. `rarer`: the rarer class's share, of two; `targets`: as
+    in `Task.targets`.
 
     >>> leading(True, 2, 0.03), leading(True, 2, 0.5), leading(False, 1, None)
     (['auc', 'log_loss', 'average_precision', 'accuracy'], ['accuracy', 'auc', 'log_loss'], ['rmse', 'r2'])
     """
+    if targets:
+        return list(OF_TARGETS[targets])
     if not classification:
         return ["rmse", "r2"]
     if classes != 2:

@@ -267,9 +267,12 @@ def test_a_private_run_says_so_and_refuses_what_cannot_be(gramfold, tmp_path):
     assert code == 0
     private = json.loads(out)["methods"][0]["privacy"]
     assert (private["dp"]["eps"], private["dp"]["delta"], private["secure_sum"]["minimum"]) == (4, 1e-5, 3)
-    for options, why in ((("--secure", "--clients", "2"), "hide nobody"), (("--dp-eps", "0"), "eps above 0")):
+    for options, kind, why in (
+        (("--secure", "--clients", "2"), "secure", "hide nobody"),
+        (("--dp-eps", "0"), "privacy", "eps above 0"),
+    ):
         code, out, err = gramfold(*common, "--methods", "afl", *options, "--out", "there")
-        assert (code, out) == (2, "")
+        assert (code, json.loads(out)["error"]["code"]) == (2, kind)
         assert why in err
 
 

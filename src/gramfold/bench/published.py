@@ -24,8 +24,6 @@ APFL_GAIN = "1.10 to 15.45"
 
 FEDHIP_SAVED = {"computation": "80 %", "communication": "95 %"}
 """Tang et al., arXiv 2508.04470: against the gradient methods."""
-FEDHIP_GAIN = "5.79 to 20.97"
-"""Points over the best rival, over all its data sets (abstract)."""
 
 FEDACNNL_SAVED = "83 to 99 %"
 """Gu et al., arXiv 2502.06915: of training time against gradient methods."""

@@ -11,7 +11,6 @@ from gramfold.sources.cells import as_numbers, is_date, is_missing
 from gramfold.sources.statistics import ColumnStatistics
 
 DATE = re.compile(r"\s*(\d{1,4}[-./ ]\s?\d{1,2}[-./ ]\s?\d{1,4}|\d{1,2}\.? ?[^\W\d]{3,}\.? \d{2,4})(\s.*)?")
-ISO = re.compile(r"\s*\d{4}-\d\d-\d\d")
 MOST = 0.9
 """The part of a column's cells that must look like dates."""
 LOOKED_AT = 200

@@ -52,12 +52,25 @@ class Reading:
     regression: Annotated[
         bool, typer.Option("--regression", help="Labels are continuous values, not classes: predict numbers.")
     ] = False
+    targets: Annotated[
+        str | None,
+        typer.Option(
+            help="What labels are: classes, values (as --regression), labels (any number of them), ordered or counts; by default "
+            "what they look like.",
+            show_default=False,
+        ),
+    ] = None
+    labels: Annotated[
+        str | None,
+        typer.Option(help="All classes or labels, separated by commas; ordered ones the least first.", show_default=False),
+    ] = None
     cache: CacheFolder = None
     unreadable: Unreadable = FAIL
     label_column: Annotated[
         str | None,
         typer.Option(
-            help='A table\'s column of labels; or a comparison that makes two classes of one, in quotes: "num > 0".',
+            help="A table's column of labels; several of 0 and 1, separated by commas, a label each; or a comparison that makes "
+            'two classes of one, in quotes: "num > 0".',
             show_default=False,
         ),
     ] = None
@@ -82,7 +95,9 @@ class Reading:
         """The same samples before they are numbers."""
         named = {name: getattr(self, name) for name in ROLES}
         kind = COLUMNS if self.path_column is None and self.text_column is None else None
-        which = Columns.of(_listed(self.columns), regression=self.regression, **named)
+        which = Columns.of(
+            _listed(self.columns), regression=self.regression, targets=self.targets, names=_listed(self.labels), **named
+        )
         given: Any = data[0] if len(data) == 1 else list(data)
         return source_of(made_at(given) if names_code(given) else given, which, kind)
 
@@ -93,13 +108,14 @@ class Reading:
         if names_code(given):
             given = made_at(given)
         elif isinstance(given, str) and self.backbone is None and not is_raw(given):
-            return load_dataset(given, self.regression)
+            return load_dataset(given, self.regression, self.targets, _listed(self.labels) or None)
         elif not isinstance(given, str):
             odd = next((path for path in given if not is_raw(path)), None)
             if odd is not None:
                 raise FileError(f"{odd} is no table; of several files each is a client, and a .csv or .parquet")
         which: dict[str, Any] = {name: getattr(self, name) for name in ROLES}
-        which |= {"columns": _listed(self.columns), "regression": self.regression, "release_words": self.release_words}
+        which |= {"columns": _listed(self.columns), "regression": self.regression, "targets": self.targets}
+        which |= {"labels": _listed(self.labels) or None, "release_words": self.release_words}
         if self.backbone is None:
             return load_data(given, **which)
         from gramfold.backbones import open_backbone

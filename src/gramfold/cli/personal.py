@@ -5,12 +5,11 @@ from typing import Annotated
 
 import typer
 
-from gramfold import files, wire
+from gramfold import files
 from gramfold.cli.fold import Data, Device
-from gramfold.report import write_card
 from gramfold.results.folder import page, write_page
 from gramfold.results.result import Result
-from gramfold.results.saved import make_folder
+from gramfold.results.saved import write_heads
 
 
 def personal(
@@ -25,12 +24,7 @@ def personal(
     """Write every client's own head: of clients whose samples are in the model, or of newcomers."""
     final = files.TaskFile.load(model)
     result = files.personal(final, data, device)
-    make_folder(heads)
-    cards = result.cards()
-    for name, head in result.heads.items():
-        path = heads / f"{wire.file_name(name)}.safetensors"
-        head.save(path)
-        write_card(path, cards[name])
+    write_heads(heads, result.heads, result.cards())
     if out is not None:
         name, many = ", ".join(path.name for path in data), len(result.clients)
         about = {"data": {"name": name}, "partition": {"kind": "files", "clients": many}}

@@ -14,6 +14,7 @@ from gramfold.cli import data as shared
 from gramfold.errors import FileError
 from gramfold.extraction import FAIL, default_cache, read_data
 from gramfold.heads import Head, load_head
+from gramfold.heads.several import SeveralLabels
 from gramfold.imports import require
 from gramfold.numerics.arrays import to_numpy
 from gramfold.report.text import cell
@@ -68,6 +69,8 @@ def predictions(head: Head, rows: Any, every_class: bool = False) -> dict[str, l
     scores = in_blocks(head.scores, rows)
     if head.labels is None:
         return {f"value{i}" if scores.shape[1] > 1 else "value": column.tolist() for i, column in enumerate(scores.T)}
+    if isinstance(head, SeveralLabels):
+        return _labels(head, scores)
     best = scores.argmax(1)
     table: dict[str, list[Any]] = {"class": np.asarray(head.labels)[best].tolist()}
     if head.probabilistic:
@@ -76,6 +79,13 @@ def predictions(head: Head, rows: Any, every_class: bool = False) -> dict[str, l
         if every_class:
             table |= {f"probability of {label}": shares[:, i].tolist() for i, label in enumerate(head.labels)}
     return table
+
+
+def _labels(head: SeveralLabels, scores: np.ndarray) -> dict[str, list[Any]]:
+    """The labels of each sample, and how likely each of all is, or its score."""
+    table: dict[str, list[Any]] = {"labels": [";".join(map(str, found)) for found in head.sets(scores)]}
+    told, what = (head.probabilities(scores), "probability") if head.probabilistic else (scores, "score")
+    return table | {f"{what} of {label}": told[:, i].tolist() for i, label in enumerate(head.labels or ())}
 
 
 def write_table(path: Path, table: dict[str, list[Any]]) -> None:

@@ -21,10 +21,10 @@ from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, mak
 from gramfold.methods.protocol import INSTEAD
 from gramfold.privacy import DP, Privacy, SecureSum
 from gramfold.progress import display
-from gramfold.report import comparison_table, result_table, write_card
+from gramfold.report import comparison_table, result_table
 from gramfold.results.comparison import Comparison
 from gramfold.results.folder import REPORT, RESULT, page, seeds_page, write_page
-from gramfold.results.saved import make_folder
+from gramfold.results.saved import write_heads
 
 EMBEDDED = ["digits"]
 TABLES = ("comparison.csv", "comparison.tex", "comparison.md")
@@ -127,7 +127,8 @@ def run(
                     with shown.piece(method.name if seeds is None else f"{method.name}, seed {number}") as show:
                         outcome = run_method(method, progress=to(show), keep_heads=heads is not None)
                     if heads is not None and written is None:
-                        _save_heads(heads / method.name if seeds is None else heads / method.name / f"seed-{number}", outcome)
+                        folder = heads / method.name if seeds is None else heads / method.name / f"seed-{number}"
+                        write_heads(folder, outcome.heads, outcome.cards())
                     results.append(replace(outcome, heads={}))
                     if outcome.warning is not None:
                         warned[method.name] = outcome.warning
@@ -158,15 +159,6 @@ def run(
     if seeds is not None:
         console.print(f"Tables: {', '.join(str(out / name) for name in TABLES)}", highlight=False, soft_wrap=True)
     console.print(f"Report: {out / 'report.html'}    Figures: {out / 'result.json'}", highlight=False, soft_wrap=True)
-
-
-def _save_heads(folder: Path, outcome: Result) -> None:
-    make_folder(folder)
-    cards = outcome.cards()
-    for name, head in outcome.heads.items():
-        path = folder / f"{wire.file_name(name)}.safetensors"
-        head.save(path)
-        write_card(path, cards[name])
 
 
 def chosen_methods(names: str, features: str | None, settings: Sequence[str]) -> list[Method]:

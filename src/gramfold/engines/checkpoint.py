@@ -11,7 +11,7 @@ from gramfold import wire
 from gramfold.engines.deliveries import Deliveries
 from gramfold.engines.driver import State
 from gramfold.engines.transport import Memories
-from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.errors import MALFORMED, FileError
 from gramfold.federation import Client, Federation
 from gramfold.methods import Method
 from gramfold.wire import Packet
@@ -57,7 +57,7 @@ class Checkpoint:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise GramfoldError(f"cannot make checkpoint folder {folder}: {error.strerror}") from None
+            raise FileError(f"cannot make checkpoint folder {folder}: {error.strerror}") from None
 
     def load(self) -> Saved | None:
         """The saved run; None if there is none."""
@@ -65,18 +65,18 @@ class Checkpoint:
             return None
         packet = Packet.from_bytes(wire.read(self.path))
         if packet.meta.get("run") != self._run:
-            raise GramfoldError(f"{self.path} belongs to a run with other data or settings; remove it or choose another folder")
+            raise FileError(f"{self.path} belongs to a run with other data or settings; remove it or choose another folder")
         before: Any = packet.meta.get("samples")
         known = before if isinstance(before, dict) else {}
         changed = next((name for name, digest in self._samples.items() if known.get(name) != digest), None)
         if changed is not None:
-            raise GramfoldError(
+            raise FileError(
                 f"client {changed!r} has other samples than when {self.path} was written; remove it or choose another folder"
             )
         try:
             return _restored(packet)
         except MALFORMED as error:
-            raise GramfoldError(f"{self.path} is damaged; remove it and start over: {error!r}") from None
+            raise FileError(f"{self.path} is damaged; remove it and start over: {error!r}") from None
 
     def save(self, saved: Saved) -> None:
         state = saved.state

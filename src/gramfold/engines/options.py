@@ -6,7 +6,7 @@ from typing import Any
 
 from gramfold.errors import OptionError
 from gramfold.federation import Task
-from gramfold.methods import Method, Tunable
+from gramfold.methods import Method, Tunable, on_targets
 from gramfold.privacy import Privacy
 from gramfold.wire.digits import require_precision
 
@@ -32,6 +32,7 @@ class RunOptions:
     def prepared(self, method: Method, task: Task) -> Method:
         """The method as it runs: it works on the task, what follows from that is decided, and it gets what it needs."""
         method.check_kind(task)
+        method = on_targets(method, task)
         require_precision(method.precision)
         noisy, masked = self.privacy.dp is not None, self.privacy.secure is not None
         method = method.settled(task, once=self.keep_total is True or noisy, bounded=noisy, masked=masked)

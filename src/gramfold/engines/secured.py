@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gramfold import uploads
-from gramfold.errors import GramfoldError
+from gramfold.errors import SecureSumError
 from gramfold.methods import Method, spec_of
 from gramfold.privacy import Client, SecureSum, Server, ranges
 from gramfold.privacy.protocol import asked
@@ -18,7 +18,7 @@ class SecuredRound:
 
     def __init__(self, names: Sequence[str], policy: SecureSum, method: Method, number: int, broadcast: Record) -> None:
         if len(names) < policy.minimum:
-            raise GramfoldError(f"a secure sum of {len(names)} clients would hide nobody; it takes {policy.minimum} or more")
+            raise SecureSumError(f"a secure sum of {len(names)} clients would hide nobody; it takes {policy.minimum} or more")
         self.up: dict[str, int] = dict.fromkeys(names, 0)
         """Bytes sent, by client."""
         self.down: dict[str, int] = dict.fromkeys(names, 0)
@@ -44,7 +44,7 @@ class SecuredRound:
         with self._lock:
             self.down[name] += self._inboxes[name].pack().wire_bytes
             if self._public not in (None, public):
-                raise GramfoldError(f"the upload of {name!r} is of another kind or shape than the others'")
+                raise SecureSumError(f"the upload of {name!r} is of another kind or shape than the others'")
             self._public = public
             self._server.add(self._sent(name, masked))
 

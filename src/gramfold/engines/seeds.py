@@ -7,7 +7,7 @@ from typing import Any
 
 from gramfold.engines import Progress, RunOptions, open_engine
 from gramfold.engines.events import to
-from gramfold.errors import GramfoldError
+from gramfold.errors import OptionError
 from gramfold.federation import Federation
 from gramfold.methods import Method, make_method
 from gramfold.progress import display
@@ -76,10 +76,10 @@ def _labelled(methods: Methods) -> dict[str, Method]:
     for label, method in given:
         made = make_method(method) if isinstance(method, str) else method
         if (label or made.name) in labelled:
-            raise GramfoldError(f"two methods are called {made.name}; give them labels: {{'{made.name}-a': ..., ...}}")
+            raise OptionError(f"two methods are called {made.name}; give them labels: {{'{made.name}-a': ..., ...}}")
         labelled[label or made.name] = made
     if not labelled:
-        raise GramfoldError("no method to compare")
+        raise OptionError("no method to compare")
     return labelled
 
 
@@ -89,15 +89,13 @@ def _federations(
     """The seeds, and a way to each one's federation: one of them is in memory at a time."""
     is_arrays = isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], Federation)
     if split and not is_arrays:
-        raise GramfoldError(f"{next(iter(split))} is for data given as (X, y); here the federation is made already")
+        raise OptionError(f"{next(iter(split))} is for data given as (X, y); here the federation is made already")
     if not {"random_state", "seed"}.isdisjoint(split):
-        raise GramfoldError("say seeds=[...] in the place of random_state: each one cuts the data anew")
+        raise OptionError("say seeds=[...] in the place of random_state: each one cuts the data anew")
     first = 0
     if isinstance(data, Federation):
         if data.cut is None and seeds is not None and seeds not in (1, [data.task.seed]):
-            raise GramfoldError(
-                "this federation's clients were given: there is no cut to draw again; give a function of the seed"
-            )
+            raise OptionError("this federation's clients were given: there is no cut to draw again; give a function of the seed")
         if data.cut is None:
             return [data.task.seed], [lambda: data]
         make, first = data.cut, data.task.seed
@@ -109,15 +107,15 @@ def _federations(
     else:
         made = list(data)
         if not made or not all(isinstance(federation, Federation) for federation in made):
-            raise GramfoldError("data must be a Federation, a list of them, a function from a seed to one, or (X, y)")
+            raise OptionError("data must be a Federation, a list of them, a function from a seed to one, or (X, y)")
         if seeds not in (None, len(made)):
-            raise GramfoldError(f"{len(made)} federations are {len(made)} seeds; leave `seeds` out")
+            raise OptionError(f"{len(made)} federations are {len(made)} seeds; leave `seeds` out")
         return [federation.task.seed for federation in made], [partial(_itself, federation) for federation in made]
     if seeds is None or isinstance(seeds, int):
         seeds = range(first, first + (SEEDS if seeds is None else seeds))
     which = [int(seed) for seed in seeds]
     if not which or len(set(which)) < len(which):
-        raise GramfoldError("compare needs at least one seed, and each of them once")
+        raise OptionError("compare needs at least one seed, and each of them once")
     return which, [partial(make, seed) for seed in which]
 
 

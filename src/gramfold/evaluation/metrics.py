@@ -6,103 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import SamplesError
 from gramfold.evaluation import bootstrap, intervals
 from gramfold.evaluation.bootstrap import Ranked
-from gramfold.evaluation.calibration import BINS, Calibration
+from gramfold.evaluation.calibration import Calibration
 from gramfold.evaluation.intervals import Interval
 from gramfold.evaluation.ranking import auc
+from gramfold.evaluation.scored import LEAST, Scored
+from gramfold.evaluation.several import score_labels
 from gramfold.federation import Samples
 from gramfold.heads import Head, Mapped
+from gramfold.heads.counts import Counts
+from gramfold.heads.several import SeveralLabels
 from gramfold.numerics.arrays import to_numpy
 
-MAX_SAMPLES = 2**53
-"""A bound on plausible sample counts: the largest integer up to which float64 is exact."""
-LEAST = np.finfo(np.float64).tiny
-"""The least probability that counts as one: the logarithm of none at all is no number."""
-
-
-@dataclass(frozen=True)
-class Scored:
-    """A head on n samples: correct predictions for classification, summed squared error for regression; and what goes beside."""
-
-    n: int
-    right: int = 0
-    squared_error: float = 0.0
-    calibration: Calibration | None = field(default=None, repr=False)
-    surprise: float | None = field(default=None, repr=False)
-    """The sum of -log p of the true classes, where the head gives probabilities."""
-    auc: float | None = field(default=None, repr=False)
-    """See `ranking.auc`."""
-    balanced_accuracy: float | None = field(default=None, repr=False)
-    """The mean over the classes present of the part of each that was found."""
-    variation: float = field(default=0.0, repr=False)
-    """The summed squares of the targets around their mean: what is there to be explained."""
-    quadratic: float | None = field(default=None, repr=False)
-    """The sum of the squared errors of the probabilities: of the second class's where there are two, else over all classes."""
-    average_precision: float | None = field(default=None, repr=False)
-    """Of two classes, for the one that fewer of these samples are of; None where there is one alone."""
-    positives: int | None = field(default=None, repr=False)
-    """How many samples are of the second class, of two."""
-    reliability: Calibration | None = field(default=None, repr=False)
-    """That of the second class's probability, of two."""
-    intervals: Mapping[str, Interval] = field(default_factory=dict, repr=False)
-    """95 % confidence intervals, by the measure's name."""
-    draws: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
-    """The measures of resampled test splits (`bootstrap`); they stay where they were made."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, for a message."""
-        kept = {key: value for key, value in vars(self).items() if key != "draws"}
-        for key in ("calibration", "reliability"):
-            bins = kept[key]
-            kept[key] = None if bins is None else {name: part.tolist() for name, part in vars(bins).items()}
-        return {**kept, "intervals": {key: list(ends) for key, ends in self.intervals.items()}}
-
-    def without_classes(self) -> "Scored":
-        """The same without what tells how many samples are of which class."""
-        told = ("auc", "average_precision")  # how wide their intervals are follows from that
-        kept = {key: ends for key, ends in self.intervals.items() if key not in told}
-        return replace(self, positives=None, reliability=None, intervals=kept)
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> "Scored":
-        """The inverse of `to_dict`, validated."""
-        optional = ("surprise", "auc", "balanced_accuracy", "quadratic", "average_precision")  # some are absent from files of old
-        numbers: dict[str, Any] = {key: None if fields.get(key) is None else float(fields[key]) for key in optional}
-        ends = {str(key): (float(low), float(high)) for key, (low, high) in (fields.get("intervals") or {}).items()}
-        scored = cls(
-            int(fields["n"]), int(fields["right"]), float(fields["squared_error"]),
-            calibration=_bins(fields.get("calibration")), reliability=_bins(fields.get("reliability")),
-            variation=float(fields.get("variation", 0.0)), intervals=ends,
-            positives=None if fields.get("positives") is None else int(fields["positives"]), **numbers,
-        )  # fmt: skip
-        if scored.positives is not None and not 0 <= scored.positives <= scored.n:
-            raise SamplesError(f"{scored.positives} of {scored.n} samples of one class: impossible")
-        if not (0 <= scored.right <= scored.n < MAX_SAMPLES and 0 <= scored.squared_error < np.inf):
-            raise SamplesError(f"{scored.right} right of {scored.n} samples, squared error {scored.squared_error:g}: impossible")
-        return scored
-
-    @property
-    def accuracy(self) -> float | None:
-        return self.right / self.n if self.n else None
-
-    @property
-    def log_loss(self) -> float | None:
-        return None if self.surprise is None or not self.n else self.surprise / self.n
-
-    @property
-    def brier(self) -> float | None:
-        return None if self.quadratic is None or not self.n else self.quadratic / self.n
-
-    @property
-    def rmse(self) -> float | None:
-        return float(np.sqrt(self.squared_error / self.n)) if self.n else None
-
-    @property
-    def r2(self) -> float | None:
-        """The part of the targets' variation that is explained; None where they do not vary."""
-        return 1.0 - self.squared_error / self.variation if self.variation else None
+LEAST_COUNT = 1e-3
+"""The least mean count: where a sample has one after all, the logarithm of none would be no number."""
+BESIDE = ("auc", "log_loss", "brier", "average_precision", "r2", "f1", "rank_error", "rps", "deviance")
+"""Figures that a card has where they are known."""
 
 
 @dataclass(frozen=True)
@@ -120,22 +40,26 @@ class Evaluation:
     r2: float | None = None
     brier: float | None = None
     average_precision: float | None = None
+    f1: float | None = None
+    rank_error: float | None = None
+    rps: float | None = None
+    deviance: float | None = None
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     """95 % confidence intervals, by the figure's name."""
 
     @classmethod
     def of(cls, scored: Scored, classification: bool) -> "Evaluation":
         if not classification:
-            return cls(scored.n, rmse=scored.rmse, r2=scored.r2, intervals=scored.intervals)
+            return cls(scored.n, rmse=scored.rmse, r2=scored.r2, deviance=scored.deviance, intervals=scored.intervals)
         error = None if scored.calibration is None else scored.calibration.expected_error
         return cls(
             scored.n, scored.accuracy, None, error, scored.balanced_accuracy, scored.auc, scored.log_loss, None, scored.brier,
-            scored.average_precision, scored.intervals,
+            scored.average_precision, scored.f1, scored.rank_error, scored.rps, intervals=scored.intervals,
         )  # fmt: skip
 
     def for_card(self) -> dict[str, Any]:
         """As a model card has them: each with its interval, where that is known."""
-        known = {key: getattr(self, key) for key in ("auc", "log_loss", "brier", "average_precision", "r2")}
+        known = {key: getattr(self, key) for key in BESIDE}
         named = {"accuracy": self.accuracy, "rmse": self.rmse, "calibration_error": self.calibration_error}
         named |= {key: value for key, value in known.items() if value is not None}
         ends = {f"test_{key}_interval": list(self.intervals[key]) for key in named if key in self.intervals}
@@ -148,7 +72,9 @@ def score_head(head: Head, samples: Samples, mapped: Mapped | None = None, uncer
     if not samples.n:
         return Scored(0)
     scores, targets = to_numpy(head.scores(samples.inputs, mapped)), to_numpy(samples.targets)
-    scored = _of_values(scores, targets) if head.labels is None else _of_classes(head, scores, targets)
+    if isinstance(head, SeveralLabels):
+        return score_labels(head, scores, samples, targets, uncertain)
+    scored = _of_values(head, scores, targets) if head.labels is None else _of_classes(head, scores, targets)
     if not uncertain:
         return scored
     draws = {} if samples.n < 2 else _resampled(head, scores, targets, bootstrap.weights_of(samples), scored)
@@ -165,9 +91,20 @@ def score_head(head: Head, samples: Samples, mapped: Mapped | None = None, uncer
     return replace(scored, intervals=ends, draws=draws)
 
 
-def _of_values(predicted: np.ndarray, targets: np.ndarray) -> Scored:
+def _of_values(head: Head, predicted: np.ndarray, targets: np.ndarray) -> Scored:
     errors, around = (float((part**2).sum()) for part in (predicted - targets, targets - targets.mean(0)))
-    return Scored(len(targets), squared_error=errors, variation=around)
+    deviances = float(poisson_deviances(predicted, targets).sum()) if isinstance(head, Counts) else None
+    return Scored(len(targets), squared_error=errors, variation=around, deviances=deviances)
+
+
+def poisson_deviances(predicted: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """2 (y log(y / m) - y + m) of each sample; a prediction of none at all counts as one of LEAST_COUNT.
+
+    >>> poisson_deviances(np.array([[2.0], [1.0]]), np.array([[2.0], [0.0]])).tolist()
+    [0.0, 2.0]
+    """
+    mean, counts = np.maximum(predicted[:, 0], LEAST_COUNT), counts[:, 0]
+    return np.asarray(2 * (counts * np.log(np.maximum(counts, LEAST) / mean) * (counts > 0) - counts + mean))
 
 
 def _of_classes(head: Head, scores: np.ndarray, codes: np.ndarray) -> Scored:
@@ -187,7 +124,18 @@ def _of_classes(head: Head, scores: np.ndarray, codes: np.ndarray) -> Scored:
     return Scored(
         len(codes), int(found.sum()), 0.0, calibration, surprise, auc(scores, codes), float(recalls.mean()),
         quadratic=quadratic, average_precision=precision, positives=positives, reliability=reliability,
+        **(_by_rank(head, scores, codes) if head.ordered else {}),
     )  # fmt: skip
+
+
+def _by_rank(head: Head, shares: np.ndarray, codes: np.ndarray) -> dict[str, Any]:
+    """By how many places predictions are off, and the ranked probability score: the squared errors of the probabilities of lying
+    above each class, added up."""
+    found: dict[str, Any] = {"rank_errors": float(np.abs(shares.argmax(1) - codes).sum())}
+    if head.probabilistic:
+        above, lies = 1 - shares.cumsum(1)[:, :-1], codes[:, None] > np.arange(shares.shape[1] - 1)
+        found["rank_losses"] = float(((above - lies) ** 2).sum())
+    return found
 
 
 def _losses(shares: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -213,12 +161,19 @@ def _resampled(head: Head, scores: np.ndarray, targets: np.ndarray, weights: np.
         errors = weights @ ((scores - targets) ** 2).sum(1)
         variation = (weights @ targets**2 - (weights @ targets) ** 2).sum(1)
         drawn = {"rmse": np.sqrt(errors)}
+        if isinstance(head, Counts):
+            drawn["deviance"] = weights @ poisson_deviances(scores, targets)
         return drawn | {"r2": 1 - errors / variation} if scored.variation and (variation > 0).all() else drawn
     drawn = {"accuracy": weights @ (scores.argmax(1) == targets)}
+    if head.ordered:
+        drawn["rank_error"] = weights @ np.abs(scores.argmax(1) - targets)
     if head.probabilistic:
         scores = head.probabilities(scores)
         surprises, squares = _losses(scores, targets)
         drawn |= {"log_loss": weights @ surprises, "brier": weights @ squares}
+        if head.ordered:
+            lies = targets[:, None] > np.arange(scores.shape[1] - 1)
+            drawn["rps"] = weights @ ((1 - scores.cumsum(1)[:, :-1] - lies) ** 2).sum(1)
     if scored.average_precision is not None:
         ranked = Ranked(*_rarer(scores, targets), weights)
         drawn |= {"auc": ranked.auc(), "average_precision": ranked.average_precision()}
@@ -240,19 +195,11 @@ def _with_two_more(shares: np.ndarray, samples: Samples, draws: Mapping[str, np.
 def main_figure(head: Head, samples: Samples) -> float:
     """A head's accuracy, or a regressor's RMSE, and nothing else: with many classes far quicker than `score_head`."""
     scores, targets = to_numpy(head.scores(samples.inputs)), to_numpy(samples.targets)
+    if isinstance(head, SeveralLabels):
+        return float((head.marked(scores) == targets).all(1).mean())
     if head.labels is None:
         return float(np.sqrt(((scores - targets) ** 2).sum() / len(targets)))
     return float((scores.argmax(1) == targets).mean())
-
-
-def _bins(fields: Any) -> Calibration | None:
-    """A calibration as it was written, checked."""
-    if fields is None:
-        return None
-    made = Calibration(**{key: np.array(part, float) for key, part in fields.items()})
-    if any(part.shape != (BINS,) or not np.isfinite(part).all() for part in vars(made).values()):
-        raise SamplesError(f"a calibration has {BINS} bins of finite numbers")
-    return made
 
 
 def mean(values: Sequence[float]) -> float | None:

@@ -8,19 +8,22 @@ from gramfold.errors import HeadError
 from gramfold.export.graph import Graph
 from gramfold.export.maps import map_nodes
 from gramfold.heads import Head, Stream
+from gramfold.heads.combined import Combined
 from gramfold.numerics.arrays import to_numpy
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.evidence import Evidence
 
 PARTS = {
     "streams", "labels", "evidence", "refinement", "offset", "probabilistic", "method", "chosen", "temperature",
-    "origin", "errors", "bounds", "unforeseen", "familiar",
+    "origin", "errors", "bounds", "unforeseen", "familiar", "ordered",
 }  # fmt: skip
 """The fields of a head that are written here, or say nothing about its scores."""
 
 
 def head_nodes(graph: Graph, head: Head, rows: str) -> str:
     """n x classes scores of rows."""
+    if isinstance(head, Combined):
+        raise HeadError(f"a head of {head.kind} is not exported to ONNX yet; export each of its `parts`")
     if head.kind != "linear":
         raise HeadError("a trained network is not exported to ONNX; use --torch")
     for field in dataclasses.fields(head):

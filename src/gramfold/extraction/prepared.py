@@ -14,7 +14,7 @@ from gramfold.backbones import Backbone, open_backbone, reopen
 from gramfold.errors import FileError, SamplesError
 from gramfold.extraction.pipeline import FAIL, Progress, extract
 from gramfold.federation import Dataset
-from gramfold.federation.raw import dataset_of, table_dataset
+from gramfold.federation.raw import dataset_of, in_order, table_dataset
 from gramfold.heads import Head
 from gramfold.numerics import inputs as check
 from gramfold.origin import TABLE, Origin
@@ -39,6 +39,8 @@ def load_data(
     block_column: str | None = None,
     columns: Sequence[str] | Columns | None = None,
     regression: bool = False,
+    targets: str | None = None,
+    labels: Sequence[int | str] | None = None,
     cache: Path | None = None,
     unreadable: str = FAIL,
     progress: Progress | bool = True,
@@ -61,7 +63,8 @@ def load_data(
     `progress`: as in `gramfold.run`, but that a function is called with the samples done, those of them computed, and all.
 
     `label_column` names the labels, or makes two classes of a column: "num > 0" is 1 where it holds and 0 elsewhere, and
-    "outcome = ill" likewise. With `regression` labels are values. `columns` lists those of numbers and categories to use.
+    "outcome = ill" likewise; "a,b,c" are several columns of 0 and 1, a label each. `targets` and `labels`: as in
+    `Federation.split`. With `regression` labels are values. `columns` lists those of numbers and categories to use.
 
     >>> rows = {"age": [40, 60, None, 50] * 3, "sex": ["f", "f", "m", "m"] * 3, "num": [0, 2, 1, 0] * 3}
     >>> load_data(rows, label_column="num > 0").inputs.shape
@@ -72,8 +75,10 @@ def load_data(
     backbone = None if backbone is None else open_backbone(backbone)
     named = {"label_column": label_column, "client_column": client_column, "path_column": path_column}
     which = Columns.of(
-        columns, **named, text_column=text_column, split_column=split_column, block_column=block_column, regression=regression
-    )
+        columns, **named, text_column=text_column, split_column=split_column, block_column=block_column, regression=regression,
+        targets=targets, names=tuple(labels or ()),
+    )  # fmt: skip
+    which = in_order(which, data)
     source = source_of(data, which, None if backbone is None else backbone.kind)
     if backbone is not None:
         with _shown(progress, source, backbone) as report:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from gramfold.federation.blocks import block_codes
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, is_sparse, to_numpy
 from gramfold.origin import Origin
+from gramfold.sources.targets import COUNTS, ORDERED, SEVERAL, read_counts, read_several
 
 
 class _Pair(NamedTuple):
@@ -94,10 +95,23 @@ class Task:
     """A sample's shape where it is more than a row of numbers: height, width and channels of an image."""
     origin: Origin | None = None
     """What makes rows of numbers of raw samples, the same at all clients; None where nobody says."""
+    targets: str = field(default="", repr=False)
+    """What targets are where that is more than a class or a value: see `sources.targets`."""
+    names: tuple[int | str, ...] = field(default=(), repr=False)
+    """Where a sample may have several labels, all of them: targets are then rows of as many numbers, one where it has the label
+    and zero where it has not, and `labels` is None."""
+
+    def of_values(self, outputs: int) -> "Task":
+        """The same samples with so many values each as their targets."""
+        return replace(self, labels=None, outputs=outputs, targets="", names=())
 
     def encode(self, name: str, y: Array) -> np.ndarray:
         """Targets as methods see them: class codes, or rows of values. `name` is whose they are."""
         whose = f"client {name!r}"
+        if self.targets == SEVERAL:
+            return read_several(y, len(y), whose, self.names)
+        if self.targets == COUNTS:
+            return read_counts(y, len(y), whose)
         if self.labels is None:
             return inputs.values(y, len(y), self.outputs, whose)
         found = inputs.labels(y, len(y), whose).tolist()
@@ -120,6 +134,16 @@ class Task:
         if shape != (self.shape or (self.inputs,)):
             raise SamplesError(f"{whose} has samples of shape {shape}, the others {self.shape or (self.inputs,)}; reshape them")
         return Samples(X, self.encode(name, y), blocks=None if blocks is None else block_codes(blocks, n, whose))
+
+
+def targets_in_words(labels: tuple[int | str, ...] | None, outputs: int, kind: str) -> str:
+    """
+    >>> targets_in_words(None, 3, "labels"), targets_in_words((0, 1), 2, "")
+    ('any of 3 labels', '2 classes')
+    """
+    if labels is not None:
+        return f"{outputs} {'ordered ' if kind == ORDERED else ''}classes"
+    return {SEVERAL: f"any of {outputs} labels", COUNTS: "counts"}.get(kind, f"{outputs} continuous targets")
 
 
 def _in_short(labels: tuple[int | str, ...]) -> str:

@@ -8,9 +8,11 @@ import numpy as np
 
 from gramfold.errors import FileError, LabelsError, SamplesError
 from gramfold.federation.blocks import block_codes
+from gramfold.federation.client import targets_in_words
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
 from gramfold.origin import Origin, known_rows
+from gramfold.sources.targets import CLASSES, ORDERED, Targets, kind_of, read_targets
 from gramfold.wire.npz import read_arrays
 
 KEYS = ("features", "images", "series", "labels", "train", "client", "classes", "origin", "block")
@@ -35,11 +37,15 @@ class Dataset:
     """What made the inputs of raw samples, where that is known."""
     blocks: np.ndarray | None = None
     """What each sample is part of, such as a recording, as a number: see `federation.blocks`."""
+    kind: str = ""
+    """What targets are where they are more than a class or a value: see `sources.targets`."""
+    names: tuple[int | str, ...] = ()
+    """Of several labels a sample: what they are called."""
     recode: Callable[[Sequence[np.ndarray]], tuple[Array, Origin]] | None = field(default=None, compare=False)
     """The inputs as an encoder makes them that has seen these training rows of each owner alone; None where none is needed."""
 
     def __repr__(self) -> str:
-        what = f"{len(self.labels)} classes" if self.labels is not None else f"{self.outputs} continuous targets"
+        what = targets_in_words(self.labels, self.outputs, self.kind)
         shape = " x ".join(map(str, self.inputs.shape[1:]))
         origin = "" if self.origin is None else f", from {self.origin}"
         return f"Dataset({self.name!r}, {len(self.targets)} samples of {shape} numbers, {what}{origin})"
@@ -101,13 +107,20 @@ def digits_as_images() -> Dataset:
     return replace(flat, name="digits-images", inputs=(flat.inputs / 16).reshape(-1, 8, 8, 1))
 
 
-def load_npz(path: str | Path, whole: bool = True, regression: bool = False) -> Dataset:
+def load_npz(
+    path: str | Path,
+    whole: bool = True,
+    regression: bool = False,
+    targets: str | None = None,
+    names: Sequence[int | str] | None = None,
+) -> Dataset:
     """An .npz file: `features` (n x d), `images` (n x H x W x 3, or n x H x W for grey ones; bytes, or floats in [0, 1]) or
     `series` (n x steps, or n x steps x channels; NaN where nothing was measured), `labels` (n), and optionally `train` (n, bool),
     `client` (n, names), `block` (n, what each sample is part of, such as a recording) and `classes` (C names, labels then being
     0..C-1).
 
-    With regression=True, `labels` are continuous values (n, or n x outputs). With whole=False it is one site's share of the data,
+    With regression=True, `labels` are continuous values (n, or n x outputs); `targets` and `names` (of classes in their order, or
+    of several labels; else `classes`): as in `Federation.split`. With whole=False it is one site's share of the data,
     which may hold a single class and no test samples. A file of `gramfold extract` also says which backbone its features come
     from (`origin`)."""
     path = Path(path)
@@ -133,10 +146,7 @@ def load_npz(path: str | Path, whole: bool = True, regression: bool = False) -> 
     inputs = check.shaped(inputs, f"{name}: `{kinds[0]}`")
     if inputs.dtype == np.float16 or (inputs.dtype.kind in "iub" and kinds[0] == "features"):
         inputs = inputs.astype(np.float32)
-    if regression:
-        targets, labels = check.values(content["labels"], len(inputs), None, name), None
-    else:
-        targets, labels = _classes(content, len(inputs), name)
+    y = _targets(content, len(inputs), name, kind_of(content["labels"], targets, regression), names)
     train = content.get("train")
     if train is not None:
         if train.dtype.kind not in "biu":
@@ -148,7 +158,20 @@ def load_npz(path: str | Path, whole: bool = True, regression: bool = False) -> 
     owners = None if client is None else check.names(client, len(inputs), "client", name)
     origin = Origin.from_json(str(content["origin"]), name) if "origin" in content else None
     blocks = block_codes(content["block"], len(inputs), name) if "block" in content else None
-    return Dataset(name, inputs, targets, labels, train, owners, whole, origin, blocks)
+    return Dataset(
+        name, inputs, y.values, y.labels, train, owners, whole, origin, blocks, y.kind, y.names
+    )  # fmt: skip
+
+
+def _targets(content: dict[str, np.ndarray], n: int, name: str, kind: str, names: Sequence[int | str] | None) -> Targets:
+    """A file's targets; `classes` names several labels, or classes in their order."""
+    if kind == CLASSES:
+        return Targets(*_classes(content, n, name))
+    listed = names if names is not None else content["classes"].astype(str).tolist() if "classes" in content else None
+    y = content["labels"]
+    if kind == ORDERED and names is None and listed is not None and y.dtype.kind in "iu":
+        return Targets(*_classes(content, n, name), ORDERED)
+    return read_targets(y, n, name, kind, listed)
 
 
 def _classes(content: dict[str, np.ndarray], n: int, name: str) -> tuple[np.ndarray, tuple[int | str, ...]]:
@@ -169,11 +192,13 @@ def _classes(content: dict[str, np.ndarray], n: int, name: str) -> tuple[np.ndar
     return numbers[codes], names
 
 
-def load_dataset(name: str, regression: bool = False) -> Dataset:
+def load_dataset(
+    name: str, regression: bool = False, targets: str | None = None, names: Sequence[int | str] | None = None
+) -> Dataset:
     """`digits` (as 64 features), `digits-images` (8 x 8 x 1), or the .npz file at a path."""
     embedded = {"digits": digits, "digits-images": digits_as_images}
     if name not in embedded:
-        return load_npz(name, regression=regression)
-    if regression:
+        return load_npz(name, regression=regression, targets=targets, names=names)
+    if regression or targets not in (None, CLASSES):
         raise LabelsError(f"{name} has classes; for regression give data of your own")
     return embedded[name]()

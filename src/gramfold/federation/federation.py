@@ -12,20 +12,22 @@ from gramfold.checking import Report
 from gramfold.errors import ClientsError, ColumnsError, LabelsError, PartitionError
 from gramfold.federation.blocks import block_codes, held_out_size, stratified
 from gramfold.federation.checks import check_arrays, check_rows
-from gramfold.federation.client import Client, Samples, Task
+from gramfold.federation.client import Client, Samples, Task, targets_in_words
 from gramfold.federation.datasets import Dataset
 from gramfold.federation.generated import Clients, GeneratedClients
-from gramfold.federation.given import WITH_TEST, blocks_by_client, given_client, labels_of, load_source, samples_of
+from gramfold.federation.given import WITH_TEST, blocks_by_client, given_client, load_source, samples_of
+from gramfold.federation.given_targets import said_targets
 from gramfold.federation.parquet import ParquetClients
 from gramfold.federation.partition import DROP, Partition, follow
 from gramfold.federation.pool import Pool, PoolClients
-from gramfold.federation.raw import arrays_of, shared_origin, table_dataset, tables_of
+from gramfold.federation.raw import arrays_of, in_order, shared_origin, table_dataset, tables_of
 from gramfold.federation.streams import ClientStream, StreamedClients
 from gramfold.numerics import inputs as check
 from gramfold.numerics import seeds
 from gramfold.numerics.arrays import Array, is_torch, to_numpy
 from gramfold.renamed import renamed
 from gramfold.sources import RELEASE_WORDS, Columns
+from gramfold.sources.targets import VALUES, read_targets
 
 SMALL = ("drop_small", {"error": False, "drop": True})
 """What `small` became."""
@@ -54,7 +56,7 @@ class Federation:
     def __repr__(self) -> str:
         task, partition = self.task, self.description.get("partition", {})
         samples = "" if task.samples is None else f", {task.samples} training samples"
-        what = f"{task.outputs} classes" if task.labels is not None else f"{task.outputs} continuous targets"
+        what = targets_in_words(task.labels, task.outputs, task.targets)
         shape = " x ".join(map(str, task.shape)) if task.shape else f"{task.inputs} inputs"
         kind = partition.get("kind", "given")
         return f"Federation({len(self)} clients{samples}, {shape}, {what}; partition {kind}, seed {task.seed})"
@@ -113,6 +115,8 @@ class Federation:
         min_size: int = 2,
         drop_small: bool = False,
         regression: bool = False,
+        targets: str | None = None,
+        labels: Sequence[int | str] | None = None,
         name: str = "arrays",
     ) -> "Federation":
         """Cut one data set into clients.
@@ -123,20 +127,32 @@ class Federation:
         `partition` None: "natural" where each row's client is known, else "dirichlet:0.1" (for regression "iid"). A partition
         with a client of fewer than `min_size` samples is redrawn, and after many redraws an error; `drop_small` drops
         such clients. X is features (n x d; SciPy's sparse ones stay sparse) or images (n x H x W x channels, or n x H x W).
+
+        `targets`: "classes", "values" (as regression=True), "labels" (any number of them a sample: y is rows of 0 and 1, or a
+        list of labels for each), "ordered" (in the order of `labels`, the least first) or "counts"; None: what y looks like.
+        `labels` lists all classes or labels.
         """
         if ids is not None and partition not in (None, "natural"):
             raise PartitionError(f"ids= says whose each sample is, and partition={partition!r} would not heed it; give one")
         origin = getattr(X, "origin", None)
         X = check.shaped(to_numpy(X) if is_torch(X) else X, name)
-        n, labels = X.shape[0], None
-        if regression:
-            targets = check.values(y, n, None, name)
-        else:
-            targets, labels = check.encode(check.labels(y, n, name))
+        n = X.shape[0]
+        found = read_targets(y, n, name, targets, labels, regression)
         owners = None if ids is None else check.names(ids, n, "client", name)
         together = None if blocks is None else block_codes(blocks, n, name)
         marked = None if train is None else np.asarray(train)
-        dataset = Dataset(name, X, targets, labels, marked, owners, origin=origin, blocks=together)
+        dataset = Dataset(
+            name,
+            X,
+            found.values,
+            found.labels,
+            marked,
+            owners,
+            origin=origin,
+            blocks=together,
+            kind=found.kind,
+            names=found.names,
+        )
         return cls.from_dataset(dataset, clients, partition, test_size, random_state, min_size=min_size, drop_small=drop_small)
 
     @classmethod
@@ -199,8 +215,9 @@ class Federation:
         inputs = int(np.prod(dataset.inputs.shape[1:]))
         shape = dataset.inputs.shape[1:] if dataset.inputs.ndim > 2 else ()
         task = Task(
-            inputs, dataset.labels, dataset.outputs, random_state, int((sizes[kept] - held_out).sum()), shape, dataset.origin
-        )
+            inputs, dataset.labels, dataset.outputs, random_state, int((sizes[kept] - held_out).sum()), shape, dataset.origin,
+            dataset.kind, dataset.names,
+        )  # fmt: skip
         origin = {} if dataset.origin is None else {"origin": str(dataset.origin)}
         description = {
             "data": {"name": dataset.name, "samples": len(codes), "inputs": inputs, "outputs": dataset.outputs, **origin},
@@ -219,6 +236,7 @@ class Federation:
         *,
         labels: Sequence[int | str] | None = None,
         regression: bool = False,
+        targets: str | None = None,
         label_column: str | None = None,
         client_column: str | None = None,
         split_column: str | None = None,
@@ -235,9 +253,10 @@ class Federation:
         Tables are encoded together, by sums of what each client says of its own training rows: see `gf.load_data`, which takes
         the same `label_column`, `client_column`, `split_column`, `columns` and `release_words`. Columns go by name; what a client
         lacks is missing there. Where nothing says which samples are for testing, `test_size` is the part held out. `labels` lists
-        the classes of arrays; without it every client is loaded once to learn them. `blocks` says of a client's samples (its
-        training samples, where it has test samples) which belong together, such as the recording that each is a window
-        of: they are held out together, and left out together. In tables that is a column, `block_column`.
+        the classes, or labels, of arrays; without it every client is loaded once to learn them. `targets`: see `split`.
+        `blocks` says of a client's samples (its training samples, where it has test samples) which belong together, such as the
+        recording that each is a window of: they are held out together, and left out together.
+        In tables that is a column, `block_column`.
 
         >>> north = {"age": [63, 41, None, 58] * 5, "sex": ["f", "m", "m", "f"] * 5, "num": [2, 0, 0, 1] * 5}
         >>> south = {"age": [70, 35, 44, 61] * 5, "num": [1, 0, 0, 3] * 5}
@@ -254,9 +273,10 @@ class Federation:
             "split_column": split_column,
             "block_column": block_column,
         }
-        tables = tables_of(clients, Columns.of(columns, regression=regression, **named))
+        what = {"targets": targets, "names": tuple(labels or ())}
+        tables = tables_of(clients, in_order(Columns.of(columns, regression=regression, **named, **what), clients))
         if tables is not None:
-            if labels is not None:
+            if labels is not None and targets is None:
                 raise LabelsError("labels= is for clients given as arrays; tables say their classes in label_column=")
             if blocks is not None:
                 raise ColumnsError("blocks= is for clients given as arrays; tables have a column of them, block_column=")
@@ -271,21 +291,17 @@ class Federation:
         twice = [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []
         if twice:
             raise ClientsError(f"two clients are called {twice[0]!r}")
-        arrays = {str(name): arrays_of(str(name), source, regression) for name, source in pairs}
+        said = said_targets({str(name): source for name, source in pairs}, targets, labels, regression)
+        arrays = {str(name): arrays_of(str(name), source, said.kind == VALUES) for name, source in pairs}
         origin = shared_origin({name: made_by for name, (_, made_by, _) in arrays.items()})
         sources = {name: part if callable(part) else load_source(name, part) for name, (part, _, _) in arrays.items()}
         together = {name: part for name, (_, _, part) in arrays.items() if part is not None} | blocks_by_client(blocks, sources)
         X, y = load_source(names[0], sources[names[0]])[:2]
         inputs = int(np.prod(X.shape[1:]))
-        if regression:
-            known, outputs = None, int(np.prod(np.shape(y)[1:], dtype=np.int64))
-        else:
-            known = tuple(labels) if labels is not None else labels_of(sources)
-            outputs = len(known)
-            if outputs < 2:
-                raise LabelsError("only one class in the labels; classification needs at least two")
+        known, outputs, kind, called = said.known(sources, y)
         shape = tuple(X.shape[1:]) if X.ndim > 2 else ()
-        task = Task(inputs, known, outputs, random_state, samples_of(sources, test_size, bool(together)), shape, origin)
+        samples = samples_of(sources, test_size, bool(together))
+        task = Task(inputs, known, outputs, random_state, samples, shape, origin, kind, called)
         made = [given_client(name, source, task, test_size, together.get(name)) for name, source in sources.items()]
         description = {
             "data": {"name": "clients", "inputs": inputs, "outputs": outputs},

@@ -11,7 +11,8 @@ from gramfold.federation.blocks import held_out_size, stratified
 from gramfold.federation.client import Client, Samples, Task
 from gramfold.numerics import inputs as check
 from gramfold.numerics import seeds
-from gramfold.numerics.arrays import Array, is_torch
+from gramfold.numerics.arrays import Array
+from gramfold.sources.targets import listed
 
 ClientArrays = tuple[Array, Array] | tuple[Array, Array, Array, Array]
 WITH_TEST = "(X, y, X_test, y_test)"
@@ -27,7 +28,7 @@ def load_source(name: str, source: ClientSource) -> ClientArrays:
     whose, parts = f"client {name!r}", list(loaded)
     for i in range(0, len(parts), 2):
         parts[i] = check.shaped(parts[i], whose)
-        parts[i + 1] = parts[i + 1] if is_torch(parts[i + 1]) else np.asarray(parts[i + 1])
+        parts[i + 1] = listed(parts[i + 1])
         n, targets = parts[i].shape[0], parts[i + 1].shape[0] if parts[i + 1].ndim else 1
         if n != targets:
             raise LabelsError(f"{whose} has {n} samples but {targets} targets")
@@ -45,16 +46,6 @@ def samples_of(clients: Mapping[str, ClientSource], test: float, in_blocks: bool
         n = len(source[1])
         total += n - (int(held_out_size(np.array(n), test)) if len(source) == 2 else 0)
     return total
-
-
-def labels_of(clients: Mapping[str, ClientSource]) -> tuple[int | str, ...]:
-    found: set[Any] = set()
-    for name, source in clients.items():
-        for y in load_source(str(name), source)[1::2]:
-            found.update(check.encode(check.labels(y, len(y), f"client {name!r}"))[1])
-    if len({type(label) for label in found}) > 1:
-        raise ClientsError("clients mix class numbers and class names; use one or the other")
-    return tuple(sorted(found))
 
 
 def blocks_by_client(blocks: Mapping[str, Any] | None, clients: Mapping[str, ClientSource]) -> dict[str, Any]:

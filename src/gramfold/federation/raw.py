@@ -10,7 +10,6 @@ import numpy as np
 from gramfold.errors import ClientsError, LabelsError
 from gramfold.federation.blocks import block_codes
 from gramfold.federation.datasets import Dataset, load_npz
-from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
 from gramfold.origin import KnownRows, Origin
 from gramfold.sources import (
@@ -32,6 +31,7 @@ from gramfold.sources import (
 )
 from gramfold.sources import source_of as one_source
 from gramfold.sources.base import COLUMNS, NUMBERS
+from gramfold.sources.targets import CLASSES, ORDERED, VALUES, order_of, read_targets
 
 LOADED = "gf.Federation.from_dataset(gf.load_data(..., backbone=...))"
 
@@ -40,13 +40,14 @@ def dataset_of(source: Source, rows: Array, origin: Origin | None, kept: np.ndar
     """A source's samples as numbers: `rows` are their features, those `kept` of them (None: all)."""
     labels = source.known_labels()
     chosen = slice(None) if kept is None else kept
-    targets, names = (labels[chosen], None) if source.regression else check.encode(labels[chosen])
+    kind = VALUES if source.regression else source.targets or CLASSES
+    found = read_targets(labels[chosen], len(labels[chosen]), source.name, kind, source.names or None)
     train = None if source.train is None else source.train[chosen]
     if train is not None and (train.all() or not train.any()):
         train = None
     client = None if source.client is None else source.client[chosen]
-    blocks = None if source.block is None else block_codes(source.block[chosen], len(targets), source.name)
-    return Dataset(source.name, rows, targets, names, train, client, whole, origin, blocks)
+    blocks = None if source.block is None else block_codes(source.block[chosen], len(found.values), source.name)
+    return Dataset(source.name, rows, found.values, found.labels, train, client, whole, origin, blocks, found.kind, found.names)
 
 
 def table_dataset(source: Source, release_words: int, encoder: TableEncoder | None = None, whole: bool = True) -> Dataset:
@@ -63,6 +64,15 @@ def table_dataset(source: Source, release_words: int, encoder: TableEncoder | No
     training = table.training()
     say_unused(table.statistics(training))
     return replace(dataset_of(source, *table(training), whole=whole), recode=table)
+
+
+def in_order(columns: Columns, data: Any) -> Columns:
+    """What columns are, with the order of a frame's label column where that is an ordered categorical."""
+    frames = [part for part in (data.values() if isinstance(data, Mapping) else [data]) if is_frame(part)]
+    if columns.targets is not None or columns.label is None or not frames or columns.label not in frames[0].columns:
+        return columns
+    order = order_of(frames[0][columns.label])
+    return columns if order is None else replace(columns, targets=ORDERED, names=columns.names or order)
 
 
 def tables_of(clients: Any, columns: Columns) -> Source | None:
@@ -160,4 +170,7 @@ def _beside(name: str, client: tuple[Any, ...], columns: Columns) -> Source:
     items = {title: stacked([table.get(title) for table in tables], sizes) for title in titles}
     labels = np.concatenate([np.asarray(part) for part in client[1::2]])
     train = np.repeat([True, False], sizes) if len(tables) == 2 else None
-    return Source(f"client {name!r}", COLUMNS, items, labels, None, train, columns.regression, columns.only)
+    return Source(
+        f"client {name!r}", COLUMNS, items, labels, None, train, columns.regression, columns.only,
+        targets=columns.targets or "", names=columns.names,
+    )  # fmt: skip

@@ -2,21 +2,21 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar, NoReturn
-
-import numpy as np
+from typing import Any, ClassVar
 
 from gramfold import uploads
 from gramfold.errors import MALFORMED, PartsError
 from gramfold.sources import TableStatistics
+from gramfold.uploads.base import Apart
 from gramfold.wire import Packet
 
 
 @uploads.register
-class Description:
+class Description(Apart):
     """Shapes, classes, how many training samples; of a table the statistics of its columns, of features what made them."""
 
     kind: ClassVar[str] = "description"
+    no_vector: ClassVar[str] = "a description of data is no vector that could be summed"
 
     def __init__(self, said: Mapping[str, Any]) -> None:
         self.said = dict(said)
@@ -81,16 +81,3 @@ class Description:
             })  # fmt: skip
         except MALFORMED as error:
             raise PartsError(f"not a description of data: {error!r}") from None
-
-    def vector(self) -> NoReturn:
-        raise PartsError(_NO_VECTOR)
-
-    def public(self) -> NoReturn:
-        raise PartsError(_NO_VECTOR)
-
-    @classmethod
-    def from_vector(cls, vector: np.ndarray, public: Mapping[str, Any]) -> NoReturn:
-        raise PartsError(_NO_VECTOR)
-
-
-_NO_VECTOR = "a description of data is no vector that could be summed"

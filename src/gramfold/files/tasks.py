@@ -10,7 +10,7 @@ from gramfold import wire
 from gramfold.errors import MALFORMED, GramfoldError, PartsError
 from gramfold.federation import Task
 from gramfold.files.reading import Reading
-from gramfold.methods import Method, check_from_file, saved_method
+from gramfold.methods import Method, check_from_file, on_targets, saved_method
 from gramfold.remote.tasks import task_from_json, task_to_json
 from gramfold.wire import Packet
 from gramfold.wire.record import Record
@@ -44,7 +44,8 @@ class TaskFile(Record, kind="task-file"):
         return task_from_json(self.task)
 
     def known_method(self) -> Method:
-        return saved_method(self.method, self.parameters if self.task is not None else self.given)
+        method = saved_method(self.method, self.parameters if self.task is not None else self.given)
+        return method if self.task is None else on_targets(method, self.known_task())
 
     def known_reading(self) -> Reading:
         return Reading.of(self.reading)
@@ -83,7 +84,7 @@ class TaskFile(Record, kind="task-file"):
             found.known_reading()
             _ = found.known_method(), None if found.task is None else found.known_task()
         except GramfoldError as error:
-            raise type(error)(f"{path} is no task file that can be used: {error}") from None
+            raise PartsError(f"{path} is no task file that can be used: {error}") from None
         except MALFORMED as error:
             raise PartsError(f"{path} is no task file: {error!r}") from None
         return found

@@ -30,8 +30,14 @@ from gramfold.wire import Packet
 if TYPE_CHECKING:
     from torch import nn
 
-KINDS = {"linear": (__name__, "Head"), "torch": ("gramfold.heads.torch_head", "TorchHead")}
-"""The kinds of head a file may hold, and where each is; a module is only imported for a file that needs it."""
+KINDS = {
+    "linear": (__name__, "Head"),
+    "torch": ("gramfold.heads.torch_head", "TorchHead"),
+    "labels": ("gramfold.heads.several", "SeveralLabels"),
+    "ordered classes": ("gramfold.heads.ordered", "OrderedClasses"),
+    "counts": ("gramfold.heads.counts", "Counts"),
+}
+"""The kinds of head a file may hold, and what reads each; a module is only imported for a file that needs it."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,8 @@ class Head:
     """The part of every prediction that is spread over all classes: see `probabilities`."""
     familiar: Novelty | None = None
     """What training samples look like."""
+    ordered: bool = False
+    """Whether the classes have an order, the least first."""
 
     @property
     def inputs(self) -> int:

@@ -52,15 +52,17 @@ def description(head: "Head") -> dict[str, Any]:
         "head": head.kind, "labels": None if head.labels is None else list(head.labels), "method": head.method,
         "chosen": json.loads(json.dumps(dict(head.chosen))), "unforeseen": head.unforeseen,
         **({} if head.origin is None else {"origin": json.loads(head.origin.to_json())}),
+        **({"ordered": True} if head.ordered else {}),
     }  # fmt: skip
 
 
 def described(meta: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a head that the file of any head has."""
     return {
-        "labels": None if meta["labels"] is None else tuple(_list(meta["labels"])), "method": meta["method"],
+        "labels": None if meta["labels"] is None else tuple(list_of(meta["labels"])), "method": meta["method"],
         "chosen": meta["chosen"], "unforeseen": float(meta.get("unforeseen", 0.0)),
         "origin": None if meta.get("origin") is None else Origin.from_dict(meta["origin"]),
+        "ordered": meta.get("ordered") is True,
     }  # fmt: skip
 
 
@@ -89,7 +91,7 @@ def unpacked(packet: Packet) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _list(value: Any) -> list[Any]:
+def list_of(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise TypeError(f"a {type(value).__name__} where a list was expected")
     return value
@@ -97,11 +99,11 @@ def _list(value: Any) -> list[Any]:
 
 def _terms(listed: Any, discriminant: Discriminant) -> tuple[tuple[Term, ...], tuple[float, ...]]:
     """The terms of evidence that a file names, and their weights."""
-    if isinstance(listed, dict):  # a file of version 0.2 and before
+    if isinstance(listed, dict):  # a file of version 0.1
         kinds = (LogOdds(), Logistic()) if discriminant.axes.shape[1] == 1 else (Cosine(_number(listed["bend"])), Gaussian())
         return kinds, (_number(listed["cosine"]), _number(listed["gaussian"]))
     found, weights = [], []
-    for entry in _list(listed):
+    for entry in list_of(listed):
         given = {name: _number(value) for name, value in entry.items() if name != "term"}
         weights.append(given.pop("weight"))
         found.append(TERMS[entry["term"]](**given))

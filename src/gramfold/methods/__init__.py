@@ -36,6 +36,7 @@ from gramfold.methods.pfedacnnl import PFedACnnL
 from gramfold.methods.protocol import Batched, ClientData, Method, Tunable
 from gramfold.methods.registry import check_from_file, find_method, known_methods, make_method, register, saved_method, spec_of
 from gramfold.methods.safle import SAFLe
+from gramfold.methods.targets import on_targets
 
 ANALYTIC: tuple[type[Method], ...] = (Local, AFL, LocalClasses, FedHiP, APFL, PACE, DeepAFL)
 ONE_HEAD: tuple[type[Method], ...] = (FedCGS, GHOFL, FedCOF, SAFLe)
@@ -53,5 +54,5 @@ __all__ = [
     "Batched", "ClientData", "DeepAFL", "Ditto", "FedACnnL", "FedALA", "FedAS", "FedAvg", "FedAvgFT", "FedCGS", "FedCOF",
     "FedDBE", "FedHiP", "FedPCL", "FedProx", "FedProxFT", "FedRep", "FedSelect", "FedZO", "HeartPFL", "Local", "LocalClasses",
     "LocalSGD", "Method", "MixedModel", "PFedACnnL", "PFedMe", "PaceCNN", "SAFLe", "Tunable", "check_from_file",
-    "find_method", "known_methods", "make_method", "saved_method", "spec_of",
+    "find_method", "known_methods", "make_method", "on_targets", "saved_method", "spec_of",
 ]  # fmt: skip

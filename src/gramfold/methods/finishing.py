@@ -10,6 +10,7 @@ from gramfold.heads.novelty import REFERENCE, Root, directions, root_of
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.sources.targets import ORDERED
 
 
 class SharedRoot:
@@ -42,6 +43,7 @@ def finished(
     root: SharedRoot | None = None,
 ) -> Head:
     """A client's own head. `kept`: whether it is for more than being scored; `root`: what the heads of a run have in common."""
+    head = _in_order(head, task)
     head = _with_floor(head, client.train.n if method.rounds == 0 else max(task.samples or 0, client.train.n))
     if not kept:
         return head
@@ -51,7 +53,12 @@ def finished(
 def shared_head(method: Method, broadcast: Any, task: Task) -> Head | None:
     """The head of all clients, where there is one."""
     head = method.global_head(broadcast)
-    return None if head is None else _with_floor(head, task.samples or 0).with_origin(task.origin)
+    return None if head is None else _with_floor(_in_order(head, task), task.samples or 0).with_origin(task.origin)
+
+
+def _in_order(head: Head, task: Task) -> Head:
+    """The head, which knows that its classes have an order where they have one."""
+    return replace(head, ordered=True) if task.targets == ORDERED else head
 
 
 def _with_floor(head: Head, samples: int) -> Head:

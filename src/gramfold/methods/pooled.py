@@ -3,7 +3,10 @@
 import functools
 from dataclasses import dataclass
 
+import numpy as np
+
 from gramfold.moments import Moments
+from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.gcv import choose_penalty, gcv_score
 from gramfold.solve.leave_one_out import mean_leverage
@@ -45,6 +48,14 @@ class PooledRidge:
     def leverage(self) -> float:
         """The mean over all samples."""
         return mean_leverage(self.factor, self.penalty, self.total.weight)
+
+    @property
+    def spread(self) -> np.ndarray:
+        """The root mean square of the left-out residuals, for each output, every leverage taken at its mean: with (S + P) W = M
+        the squares of the plain ones sum to Y'Y - W'M - W'P W."""
+        explained = (self.weights * (self.total.cross + self.penalty * self.weights)).sum(0)
+        plain = np.sqrt(np.maximum(arrays.to_numpy(self.total.squares - explained), 0.0) / max(self.total.weight, 1))
+        return np.asarray(plain / max(1.0 - self.leverage, 1e-3))
 
     @property
     def temperature(self) -> float | None:

@@ -226,7 +226,6 @@ class Method(ABC):
             if value is not None and not (isinstance(value, int | float | np.number) and math.isfinite(value) and value >= 0):
                 raise MethodError(f"{self.name}'s {name} must be a number from 0 up, or None to have it chosen; got {value!r}")
 
-    @final
     def parameters(self) -> Mapping[str, Any]:
         """The hyper-parameters, as given; maps as they are described."""
         given = {field.name: getattr(self, field.name) for field in fields(self) if field.metadata != IN_CODE}

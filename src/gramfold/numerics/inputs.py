@@ -204,5 +204,13 @@ def _require_one_each(found: np.ndarray, n: int, what: str, whose: str) -> None:
     if found.shape != (n,):
         hint = ""
         if found.ndim == 2 and len(found) == n:
-            hint = "; use .ravel()" if found.shape[1] == 1 else "; for one-hot rows use .argmax(1)"
-        raise SamplesError(f"{whose}: `{what}` has shape {found.shape}, but there are {n} samples{hint}")
+            hint = "; use .ravel()" if found.shape[1] == 1 else _of_rows(found)
+        raise LabelsError(f"{whose}: `{what}` has shape {found.shape}, but there are {n} samples{hint}")
+
+
+def _of_rows(found: np.ndarray) -> str:
+    """What to do with rows where one label each was expected."""
+    marks = found.dtype.kind in "iubf" and bool(np.isin(found, (0, 1)).all())
+    if marks and (found.sum(1) == 1).all():
+        return "; for one-hot rows use .argmax(1); if a sample may have several of these labels, say targets='labels'"
+    return "; several labels a sample are rows of 0 and 1: targets='labels'" if marks else "; for values use regression=True"

@@ -91,15 +91,18 @@ def policy_eps(policy: Policy, header: Mapping[str, Any]) -> float | None:
 # --- as many digits as there are ---
 
 
+OF_LOSSES = ("surprise", "quadratic", "rank_errors", "rank_losses", "deviances")
+
+
 def rounded(scored: Scored) -> Scored:
     """Every figure to the first digit of its standard error. Those of sums of squares and of -log p are of normal and of
     exponential ones: true ones have larger, and would leave less."""
     n = scored.n
     if not n:
         return scored
-    told: dict[str, Any] = {key: _share(getattr(scored, key), 0.5 / math.sqrt(n)) for key in SHARES}
+    told: dict[str, Any] = {key: _share(getattr(scored, key), 0.5 / math.sqrt(n)) for key in (*SHARES, "f1")}
     told |= {key: _sum(getattr(scored, key), math.sqrt(2 / n)) for key in ("squared_error", "variation")}
-    told |= {key: _sum(getattr(scored, key), 1 / math.sqrt(n)) for key in ("surprise", "quadratic")}
+    told |= {key: _sum(getattr(scored, key), 1 / math.sqrt(n)) for key in OF_LOSSES}
     told |= {key: _count(getattr(scored, key), n) for key in ("right", "positives")}
     told |= {key: _calibration(getattr(scored, key), n) for key in ("calibration", "reliability")}
     told["intervals"] = {key: _ends(*ends) for key, ends in scored.intervals.items()}

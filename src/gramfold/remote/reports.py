@@ -24,6 +24,8 @@ SCORED = {
     "n", "right", "squared_error", "calibration", "surprise", "variation", "quadratic", "positives", "reliability", "intervals",
     *SHARES,
 }  # fmt: skip
+BESIDE = {"f1", "rank_errors", "rank_losses", "deviances"}
+"""Those of targets that are more than a class or a value: where they are known."""
 LEAST_LIKELY = 1000.0
 """More than -log p of any one sample."""
 SUMS = ("count", "confidence", "right")
@@ -81,7 +83,7 @@ def _withheld(site: str, header: Mapping[str, Any], counted: int | None) -> Fini
 
 def scored(value: Any, most: int) -> Scored:
     """A model's figures on at most so many test samples."""
-    if not isinstance(value, dict) or value.keys() != SCORED:
+    if not isinstance(value, dict) or value.keys() - BESIDE != SCORED:
         raise RemoteError("its figures cannot be read: they are not " + ", ".join(sorted(SCORED)))
     n = whole(value["n"], "number of test samples", 0, most)
     whole(value["right"], "number of right answers")
@@ -90,6 +92,8 @@ def scored(value: Any, most: int) -> Scored:
     for key in SHARES:
         if value[key] is not None:
             number(value[key], key.replace("_", " "), 0.0, 1.0)
+    for key in BESIDE & value.keys():
+        number(value[key], key.replace("_", " "), 0.0, 1.0 if key == "f1" else LARGEST)
     if value["surprise"] is not None:
         number(value["surprise"], "log loss", 0.0, LEAST_LIKELY * n)
     if value["quadratic"] is not None:

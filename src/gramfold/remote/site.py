@@ -35,7 +35,7 @@ from gramfold.federation.blocks import held_out_size
 from gramfold.federation.given import ClientArrays, given_client, load_source
 from gramfold.heads import Head
 from gramfold.imports import import_from
-from gramfold.methods import ClientData, Method, saved_method
+from gramfold.methods import ClientData, Method, on_targets, saved_method
 from gramfold.methods.finishing import finished, shared_head
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import to_numpy
@@ -139,7 +139,10 @@ class Site:
     def _dataset(self, task: Task | None) -> Dataset:
         if self.raw is not None:
             return self.raw.dataset(task)
-        return load_npz(str(self.config["data"]), whole=False, regression=bool(self.config.get("regression")))
+        what: dict[str, Any] = {"regression": bool(self.config.get("regression"))}
+        if task is not None and task.targets:
+            what = {"targets": task.targets, "names": task.labels or task.names}
+        return load_npz(str(self.config["data"]), whole=False, **what)
 
     def _blocks(self, task: Task | None) -> np.ndarray | None:
         """What its samples are part of; its training samples, where its data says which these are."""
@@ -318,7 +321,8 @@ class Site:
 
     def work(self, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> Work:
         state = self._state()
-        method, task = self.method(header), task_from_json(header["task"])
+        task = task_from_json(header["task"])
+        method = on_targets(self.method(header), task)
         folder = state / file_name(method.name) / session_of(method, task)
         self.hold()
         work = Work(method, state, folder, str(header["run"]), task, self.client(task), packets[BROADCAST])

@@ -12,6 +12,10 @@ from gramfold.federation import Task
 from gramfold.methods import Method, spec_of
 from gramfold.origin import Origin
 from gramfold.remote.raw import folded_origin
+from gramfold.sources.targets import TARGETS
+
+UNSAID = ("origin", "targets", "names")
+"""Of a task: left out where there is nothing to say."""
 
 
 def task_to_json(task: Task) -> str:
@@ -19,7 +23,7 @@ def task_to_json(task: Task) -> str:
     >>> task_from_json(task_to_json(Task(2, ("a", "b"), 2, seed=0)))
     Task(inputs=2, labels=('a', 'b'), outputs=2, seed=0, samples=None, shape=(), origin=None)
     """
-    return json.dumps({key: value for key, value in asdict(task).items() if key != "origin" or value is not None})
+    return json.dumps({key: value for key, value in asdict(task).items() if key not in UNSAID or value})
 
 
 def task_from_json(text: str) -> Task:
@@ -31,7 +35,12 @@ def task_from_json(text: str) -> Task:
         samples = None if fields.get("samples") is None else int(fields["samples"])
         shape = tuple(int(length) for length in fields.get("shape") or ())
         origin = None if fields.get("origin") is None else Origin.from_dict(fields["origin"])
-        return Task(int(fields["inputs"]), labels, int(fields["outputs"]), int(fields["seed"]), samples, shape, origin)
+        targets, names = str(fields.get("targets") or ""), tuple(fields.get("names") or ())
+        if targets not in ("", *TARGETS) or not all(isinstance(name, int | str) for name in names):
+            raise ValueError("targets are " + ", ".join(TARGETS))
+        return Task(
+            int(fields["inputs"]), labels, int(fields["outputs"]), int(fields["seed"]), samples, shape, origin, targets, names
+        )  # fmt: skip
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise OptionError(f"cannot read the task: {error!r}; write inputs, labels (or null), outputs and seed as JSON") from None
 

@@ -17,6 +17,8 @@ from gramfold.wire.record import plain
 OF_CLASSES = ("accuracy", "balanced_accuracy", "auc", "log_loss", "brier", "average_precision")
 OF_VALUES = ("rmse", "r2")
 """The figures of a client, for classes and for regression."""
+OF_TARGETS = {"labels": ("f1",), "ordered": ("rank_error", "rps"), "counts": ("deviance",)}
+"""Those beside, by what targets are."""
 SINGLE = ("auc", "log_loss", "brier", "average_precision")
 """Those of classes that have a mean, a worst decile and a shared model's figure, all by one rule."""
 OF_ALL_CLASSES = (
@@ -76,6 +78,25 @@ class ClientResult:
         return self.scored.r2
 
     @property
+    def f1(self) -> float | None:
+        """Of several labels a sample."""
+        return self.scored.f1
+
+    @property
+    def rank_error(self) -> float | None:
+        """Of classes that have an order: how many places predictions are off."""
+        return self.scored.rank_error
+
+    @property
+    def rps(self) -> float | None:
+        return self.scored.rps
+
+    @property
+    def deviance(self) -> float | None:
+        """Of counts."""
+        return self.scored.deviance
+
+    @property
     def intervals(self) -> Mapping[str, Interval]:
         """95 % confidence intervals of these, by name."""
         return self.scored.intervals
@@ -122,9 +143,20 @@ class Figures(ABC):
     def classification(self) -> bool:
         """Whether clients predict classes; else continuous values."""
 
+    @property
+    @abstractmethod
+    def targets(self) -> str:
+        """What targets are where they are more than a class or a value: see `sources.targets`."""
+
+    @property
+    def of_clients(self) -> tuple[str, ...]:
+        """The figures of a client."""
+        return *(OF_CLASSES if self.classification else OF_VALUES), *OF_TARGETS.get(self.targets, ())
+
     def _means(self) -> dict[str, float | None]:
         """Those over all clients, by name."""
-        named = OF_ALL_CLASSES if self.classification else OF_ALL_VALUES
+        beside = (f"{over}_{key}" for key in OF_TARGETS.get(self.targets, ()) for over in ("mean", "worst_decile", "global"))
+        named = *(OF_ALL_CLASSES if self.classification else OF_ALL_VALUES), *beside
         return {name: getattr(self, name) for name in named}
 
     # --- which measures, and how sure they are ---
@@ -141,7 +173,7 @@ class Figures(ABC):
         tested = [client.scored for client in self._tested()]
         known = [scored.positives for scored in tested if scored.positives is not None]
         share = sum(known) / max(sum(scored.n for scored in tested if scored.positives is not None), 1)
-        return leading(self.classification, self.classes, min(share, 1 - share) if known else None)
+        return leading(self.classification, self.classes, min(share, 1 - share) if known else None, self.targets)
 
     @property
     def intervals(self) -> dict[str, Interval]:
@@ -199,6 +231,11 @@ class Figures(ABC):
     mean_log_loss, worst_decile_log_loss, global_log_loss = _three("log_loss")
     mean_brier, worst_decile_brier, global_brier = _three("brier")
     mean_average_precision, worst_decile_average_precision, global_average_precision = _three("average_precision")
+
+    mean_f1, worst_decile_f1, global_f1 = _three("f1")
+    mean_rank_error, worst_decile_rank_error, global_rank_error = _three("rank_error")
+    mean_rps, worst_decile_rps, global_rps = _three("rps")
+    mean_deviance, worst_decile_deviance, global_deviance = _three("deviance")
 
     @property
     def log_loss(self) -> float | None:

@@ -20,8 +20,9 @@ from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.results import saved
 from gramfold.results.by_name import ByName
-from gramfold.results.figures import OF_CLASSES, OF_VALUES, ClientResult, Figures
+from gramfold.results.figures import ClientResult, Figures
 from gramfold.results.folded import Run
+from gramfold.sources.targets import SEVERAL
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -52,11 +53,15 @@ class Result(Figures):
 
     @property
     def classification(self) -> bool:
-        return self.run.task.labels is not None
+        return self.run.task.labels is not None or self.targets == SEVERAL
+
+    @property
+    def targets(self) -> str:
+        return self.run.task.targets
 
     @property
     def classes(self) -> int:
-        return len(self.run.task.labels or (None,))
+        return len(self.run.task.labels or self.run.task.names or (None,))
 
     @property
     def groups(self) -> dict[str, int | str]:
@@ -158,7 +163,8 @@ class Result(Figures):
     def refresh(self, federation: Federation) -> "Result":
         """The same model with every client's head and figures made anew. The bytes are those of sending the model again."""
         theirs, ours = federation.task, self.run.task
-        if (theirs.inputs, theirs.labels, theirs.outputs) != (ours.inputs, ours.labels, ours.outputs):
+        asked, had = ((task.inputs, task.labels, task.outputs, task.targets, task.names) for task in (theirs, ours))
+        if asked != had:
             raise ResultError("the federation's inputs or classes are not those of this result")
         begun = time.perf_counter()
         clients, heads, sent = {}, {}, self.run.broadcast.pack().wire_bytes
@@ -271,7 +277,7 @@ class Result(Figures):
 
     def _columns(self) -> list[str]:
         """A client's figures, those that lead first."""
-        return list(dict.fromkeys([*self.measures, *(OF_CLASSES if self.classification else OF_VALUES)]))
+        return list(dict.fromkeys([*self.measures, *self.of_clients]))
 
     def to_frame(self) -> "DataFrame":
         """`rows` as a pandas DataFrame."""
@@ -287,7 +293,7 @@ class Result(Figures):
 
     def to_dict(self) -> dict[str, Any]:
         """The method's entry in result.json."""
-        figures, bins, of_second = OF_CLASSES if self.classification else OF_VALUES, self._calibration(), self._reliability()
+        figures, bins, of_second = self.of_clients, self._calibration(), self._reliability()
         labels = self.run.task.labels
         return {
             "name": self.method,

@@ -15,7 +15,7 @@ from gramfold import uploads, wire
 from gramfold.errors import MALFORMED, FileError, GramfoldError, ResultError
 from gramfold.federation import Task
 from gramfold.heads import Head, load_head
-from gramfold.methods import check_from_file, saved_method, spec_of
+from gramfold.methods import check_from_file, on_targets, saved_method, spec_of
 from gramfold.origin import Origin
 from gramfold.report import card_files, write_card
 from gramfold.results.folded import Run
@@ -65,7 +65,8 @@ class SavedRun(Record, kind="run"):
             kept = {str(name): _unpacked(upload) for name, upload in self.uploads.items()}
             method = saved_method(self.method, self.parameters)
             samples = {str(name): int(n) for name, n in self.samples.items()}
-            return Run(method, task_from_dict(self.task), self.broadcast, total, samples, kept)
+            task = task_from_dict(self.task)
+            return Run(on_targets(method, task), task, self.broadcast, total, samples, kept)
         except MALFORMED as error:
             raise ResultError(f"not a readable run: {error!r}") from None
 
@@ -84,18 +85,27 @@ def write(
 ) -> None:
     """Write a run, its heads and their cards; heads of an earlier one that was saved here are removed."""
     make_folder(folder)
-    files = {head_file(folder, name): (head, cards[name]) for name, head in heads.items()}
-    if shared is not None:
-        files[folder / SHARED] = shared, cards[None]
-    for path in {folder / SHARED, *_saved_heads(folder)} - set(files):
+    kept = {head_file(folder, name) for name in heads} | ({folder / SHARED} if shared is not None else set())
+    for path in {folder / SHARED, *_saved_heads(folder)} - kept:
         for gone in (path, *card_files(path)):
             gone.unlink(missing_ok=True)
+    if shared is not None:
+        _write_head(folder / SHARED, shared, cards[None])
     if heads:
-        make_folder(folder / HEADS)
-    for path, (head, card) in files.items():
-        head.save(path)
-        write_card(path, card)
+        write_heads(folder / HEADS, heads, cards)
     wire.write_atomically(folder / RUN, *saved.pack().pieces())
+
+
+def write_heads(folder: Path, heads: Mapping[str, Head], cards: Mapping[str | None, Mapping[str, Any]]) -> None:
+    """Write every client's head, called as the client is, and its card."""
+    make_folder(folder)
+    for name, head in heads.items():
+        _write_head(folder / f"{wire.file_name(name)}.safetensors", head, cards[name])
+
+
+def _write_head(path: Path, head: Head, card: Mapping[str, Any]) -> None:
+    head.save(path)
+    write_card(path, card)
 
 
 def read(folder: Path) -> tuple[SavedRun, Head | None, dict[str, Head]]:
@@ -139,4 +149,5 @@ def make_folder(folder: Path) -> None:
 def task_from_dict(fields: Mapping[str, Any]) -> Task:
     labels = None if fields["labels"] is None else tuple(fields["labels"])
     origin = None if fields.get("origin") is None else Origin.from_dict(fields["origin"])
-    return Task(**{**fields, "labels": labels, "shape": tuple(fields["shape"]), "origin": origin})
+    names = tuple(fields.get("names") or ())
+    return Task(**{**fields, "labels": labels, "shape": tuple(fields["shape"]), "origin": origin, "names": names})

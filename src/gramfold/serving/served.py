@@ -11,6 +11,7 @@ import numpy as np
 from gramfold.backbones import IMAGES, TEXTS, Backbone, reopen
 from gramfold.errors import GramfoldError, ServingError
 from gramfold.heads import Head
+from gramfold.heads.several import SeveralLabels
 from gramfold.imports import require
 from gramfold.numerics.arrays import to_numpy
 from gramfold.origin import BACKBONE, TABLE, Origin
@@ -115,6 +116,8 @@ class Served:
             raise ServingError("the samples hold a number that is none, such as one of 400 digits") from None
         if head.labels is None:
             return [{"values": values} for values in scores.tolist()]
+        if isinstance(head, SeveralLabels):
+            return _of_labels(head, scores)
         best = scores.argmax(1)
         answers: list[dict[str, Any]] = [{"class": head.labels[code]} for code in best]
         if head.probabilistic:
@@ -129,6 +132,16 @@ class Served:
         streams = (*self.head.streams, *self.head.refinement)
         step = max(1, AT_ONCE // max([1, *(stream.map.dim for stream in streams)]))
         return np.concatenate([to_numpy(of(rows[i : i + step])) for i in range(0, len(rows), step)])
+
+
+def _of_labels(head: SeveralLabels, scores: np.ndarray) -> list[dict[str, Any]]:
+    """The labels of each sample, and how likely each of all is."""
+    answers: list[dict[str, Any]] = [{"labels": list(found)} for found in head.sets(scores)]
+    if head.probabilistic:
+        names = [str(label) for label in head.labels or ()]
+        for answer, shares in zip(answers, head.probabilities(scores).tolist(), strict=True):
+            answer["probabilities"] = dict(zip(names, shares, strict=True))
+    return answers
 
 
 def check_pixels(image: bytes) -> None:

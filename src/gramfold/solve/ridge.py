@@ -18,8 +18,6 @@ from gramfold.wire.record import Record
 
 MAX_CONDITION = 1e14
 """Beyond this a Cholesky solution has no correct digit in float64."""
-EMPTY = 1e-15
-"""A direction with less than this part of the largest eigenvalue has no samples in it."""
 Penalty = Any
 """A float, or an array of m x 1."""
 
@@ -152,16 +150,6 @@ def _condition_estimate(lower: Array, units: Array | float = 1.0) -> float:
     diagonal = abs(lower.diagonal()) / units
     ratio = float(diagonal.max()) / max(float(diagonal.min()), 1e-300)
     return ratio * ratio  # infinite, where ** would raise
-
-
-def spanned(gram: Array) -> Array | None:
-    """An orthonormal basis of the span of the rows behind a gram; None where that is the whole space."""
-    lower = arrays.cholesky(gram, 0.0)
-    if lower is not None and _condition_estimate(lower) <= MAX_CONDITION:
-        return None
-    values, vectors = arrays.eigh(gram)
-    real = values > EMPTY * float(abs(values).max())
-    return None if bool(real.all()) else vectors[:, real]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from gramfold.errors import ColumnsError, LabelsError, SamplesError
 from gramfold.numerics import inputs as check
+from gramfold.sources.targets import COUNTS, SEVERAL, read_counts, read_several
 
 IMAGES, TEXTS, COLUMNS, NUMBERS = "images", "texts", "columns", "numbers"
 TRAINING, TESTING = ("train", "training"), ("test", "testing", "val", "valid", "validation")
@@ -33,6 +34,10 @@ class Columns:
     """Labels are continuous values, not classes."""
     several: bool = False
     """This is one of several tables: of `only` it may lack what another has."""
+    targets: str | None = None
+    """What labels are: one of `targets.TARGETS`; None: classes, or what they look like."""
+    names: tuple[int | str, ...] = ()
+    """All classes, in their order where they have one; or all labels of which a sample may have several."""
     labelled: bool = True
     """False: labels, clients and splits are not looked at, as for samples whose class is to be predicted."""
 
@@ -73,6 +78,10 @@ class Source:
     """What each sample is part of, such as a recording."""
     starts: Mapping[str, int] | None = None
     """Where several files lie one behind the other: each one's first sample, by its name."""
+    targets: str = ""
+    """What labels are where they are more than a class or a value."""
+    names: tuple[int | str, ...] = ()
+    """All classes in their order, or all labels of which a sample may have several."""
 
     def __repr__(self) -> str:
         return f"Source({self.name!r}, {self.n} samples of {self.kind})"
@@ -81,10 +90,16 @@ class Source:
         if not self.n:
             raise SamplesError(f"{self.name} holds no samples; leave it out")
         if self.labels is not None:
-            values = check.values(self.labels, self.n, None, self.name) if self.regression else None
-            object.__setattr__(self, "labels", check.labels(self.labels, self.n, self.name) if values is None else values)
+            object.__setattr__(self, "labels", self._checked(self.labels))
         if self.client is not None:
             object.__setattr__(self, "client", check.names(self.client, self.n, "client", self.name))
+
+    def _checked(self, labels: np.ndarray) -> np.ndarray:
+        if self.regression:
+            return check.values(labels, self.n, None, self.name)
+        if self.targets == SEVERAL:
+            return read_several(labels, self.n, self.name, self.names)
+        return read_counts(labels, self.n, self.name) if self.targets == COUNTS else check.labels(labels, self.n, self.name)
 
     @property
     def n(self) -> int:

@@ -98,7 +98,20 @@ def joined(names: Iterable[str], opened: Callable[[str, Columns], Source], colum
     train = None if parts[0].train is None else np.concatenate([part.train for part in parts if part.train is not None])
     blocks = None if parts[0].block is None else np.concatenate([part.block for part in parts if part.block is not None])
     starts = dict(zip((part.name for part in parts), np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
-    return Source(name, parts[0].kind, items, labels, client, train, columns.regression, columns.only, blocks, starts)
+    return Source(
+        name,
+        parts[0].kind,
+        items,
+        labels,
+        client,
+        train,
+        columns.regression,
+        columns.only,
+        blocks,
+        starts,
+        parts[0].targets,
+        parts[0].names,
+    )
 
 
 def _together(parts: Sequence[Any]) -> Any:

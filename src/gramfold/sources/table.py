@@ -12,6 +12,7 @@ from gramfold.errors import ColumnsError, LabelsError
 from gramfold.sources.base import COLUMNS, IMAGES, NUMBERS, TEXTS, Columns, Source, split_of
 from gramfold.sources.cells import Table, as_numbers
 from gramfold.sources.comparing import Comparison
+from gramfold.sources.targets import SEVERAL, refuse_survival_names
 
 USUAL = {
     "label": ("label", "labels", "class", "target", "y"),
@@ -28,8 +29,11 @@ NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
 def table_source(table: Table, columns: Columns, name: str, folder: Path | None = None, kind: str | None = None) -> Source:
     """A table's samples. Paths are taken from `folder`, where they are not absolute. `kind`: what a backbone will take."""
     wanted_of = USUAL if columns.labelled else ("path", "text")
-    compared = _comparison(table, columns)
+    marks = label_columns(table, columns, name)
+    compared = None if marks else _comparison(table, columns)
     given_of = {what: getattr(columns, what) for what in USUAL} | ({} if compared is None else {"label": compared.column})
+    if marks:
+        given_of["label"] = marks[0]
     found = {what: _named(table, what, given_of[what], name) if what in wanted_of else None for what in USUAL}
     if kind is None:
         kind = IMAGES if found["path"] else TEXTS if found["text"] else COLUMNS
@@ -37,7 +41,10 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
     if len(set(roles)) < len(roles):
         raise ColumnsError(f"{name}: a column is named twice, as label, client, split or block; each has its own")
     labels, client = (_words(table, found[what]) for what in ("label", "client"))
-    if compared is not None and columns.labelled:
+    said: dict[str, Any] = {"targets": columns.targets or "", "names": columns.names}
+    if marks:
+        labels, said = _marked(table, marks, name), {"targets": SEVERAL, "names": tuple(marks)}
+    elif compared is not None and columns.labelled:
         labels = compared(table[compared.column], name)
     elif found["label"] is not None and columns.regression:
         labels = as_numbers(table[found["label"]])
@@ -45,26 +52,26 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
             raise LabelsError(f"{name}: column {found['label']!r} holds more than numbers; regression takes numbers")
     if labels is not None and found["label"] is not None:
         _require_no_gap(labels, found["label"], name)
+    taken = {*found.values(), *marks}
     block = None if found["block"] is None else table[found["block"]]
     train = None if found["split"] is None else split_of(table[found["split"]].tolist(), name)
-    rows = _vectors(table, columns.only or [column for column in table if column not in found.values()], name)
+    rows = _vectors(table, columns.only or [column for column in table if column not in taken], name)
     if rows is not None and (kind == COLUMNS or columns.only):
-        return Source(name, NUMBERS, rows, labels, client, train, columns.regression, block=block)
+        return Source(name, NUMBERS, rows, labels, client, train, columns.regression, block=block, **said)
     if kind == COLUMNS:
-        given = columns.only or [column for column in table if column not in found.values()]
+        given = columns.only or [column for column in table if column not in taken]
         for column in () if columns.several else given:
             require_column(table, column, name)
         given = [column for column in given if column in table]
-        if found["label"] in given:
-            raise LabelsError(
-                f"{name}: column {found['label']!r} holds the labels; a model that is given them has nothing to learn"
-            )
+        known = next((column for column in given if column == found["label"] or column in marks), None)
+        if known is not None:
+            raise LabelsError(f"{name}: column {known!r} holds the labels; a model that is given them has nothing to learn")
         if not given and columns.only:
             raise ColumnsError(f"{name} has none of the columns to use ({', '.join(columns.only[:8])}); it has: {_listed(table)}")
         if not given:
             raise ColumnsError(f"{name} has no columns but those that say what a sample is; it has: {_listed(table)}")
         chosen = {column: table[column] for column in given}
-        return Source(name, kind, chosen, labels, client, train, columns.regression, columns.only, block)
+        return Source(name, kind, chosen, labels, client, train, columns.regression, columns.only, block, **said)
     wanted = found["path"] if kind == IMAGES else found["text"]
     if wanted is None:
         what = "path" if kind == IMAGES else "text"
@@ -79,7 +86,7 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
             raise ColumnsError(f"{name}: sample {missing_at} has nothing in column {wanted!r}; leave it out")
         if kind == IMAGES:
             items = [(folder or Path()) / value if isinstance(value, str) else value for value in items]
-    return Source(name, kind, items, labels, client, train, columns.regression, block=block)
+    return Source(name, kind, items, labels, client, train, columns.regression, block=block, **said)
 
 
 def _vectors(table: Table, names: Sequence[str], whose: str) -> np.ndarray | None:
@@ -92,6 +99,31 @@ def _vectors(table: Table, names: Sequence[str], whose: str) -> np.ndarray | Non
     if odd is not None:
         raise ColumnsError(f"{whose}: sample {odd} has shape {sizes[odd]} in column {names[0]!r}, sample 0 {sizes[0]}")
     return np.stack([np.asarray(cell) for cell in cells])
+
+
+def label_columns(table: Table, columns: Columns, whose: str) -> list[str]:
+    """The columns that `label` lists, a label each, separated by commas; none where it names one."""
+    if columns.label is None or columns.label in table or "," not in columns.label or not columns.labelled:
+        return []
+    found = [title.strip() for title in columns.label.split(",") if title.strip()]
+    refuse_survival_names(found, whose)
+    for title in found:
+        require_column(table, title, whose)
+    if columns.regression or columns.targets not in (None, SEVERAL):
+        raise LabelsError(f"{whose}: several columns of labels say which of them a row has; leave out other kinds of targets")
+    return found
+
+
+def _marked(table: Table, titles: Sequence[str], whose: str) -> np.ndarray:
+    """Whether rows have each label, as numbers."""
+    found = []
+    for title in titles:
+        marks = as_numbers(table[title])
+        if marks is None:
+            raise LabelsError(f"{whose}: column {title!r} holds more than 0 and 1; a column of labels says whether a row has one")
+        _require_no_gap(marks, title, whose)
+        found.append(marks)
+    return np.stack(found, axis=1)
 
 
 def _require_no_gap(labels: np.ndarray, column: str, whose: str) -> None:

@@ -1,10 +1,11 @@
 """What every upload keeps to, whatever it holds. Engines, privacy and storage are written against this, and against no kind."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NoReturn, Protocol, Self
 
 import numpy as np
 
+from gramfold.errors import MessageError
 from gramfold.wire import Packet
 
 
@@ -50,3 +51,20 @@ class Upload(Protocol):
     @classmethod
     def from_vector(cls, vector: np.ndarray, public: Mapping[str, Any]) -> Self:
         """The upload with this vector, bit for bit. The numbers must be finite; with noise they may be no upload of any data."""
+
+
+class Apart:
+    """What an upload has in the place of a vector where there is none that could be summed."""
+
+    no_vector: ClassVar[str]
+    """Why there is none."""
+
+    def vector(self) -> NoReturn:
+        raise MessageError(self.no_vector)
+
+    def public(self) -> NoReturn:
+        raise MessageError(self.no_vector)
+
+    @classmethod
+    def from_vector(cls, vector: np.ndarray, public: Mapping[str, Any]) -> NoReturn:
+        raise MessageError(cls.no_vector)

@@ -2,21 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NoReturn
-
-import numpy as np
+from typing import ClassVar
 
 from gramfold.errors import MessageError
 from gramfold.numerics.arrays import Array
+from gramfold.uploads.base import Apart
 from gramfold.uploads.named_sums import require_finite, require_shapes
 from gramfold.wire import Packet
 
 
 @dataclass
-class PerClient:
+class PerClient(Apart):
     """Parcels by client: for servers that must see uploads apart. Adding gathers, so these are no vector that could be summed."""
 
     kind: ClassVar[str] = "per-client"
+    no_vector: ClassVar[str] = "this method needs each client's upload: there is no vector of them that could be summed"
 
     parcels: dict[str, Mapping[str, Array]] = field(default_factory=dict)
 
@@ -69,18 +69,3 @@ class PerClient:
                 raise MessageError(f"not a message of parcels by client: {place} belongs to none")
             parcels[int(i)][key] = part
         return cls(dict(zip(names, parcels, strict=True)))
-
-    # --- as a vector ---
-
-    def vector(self) -> NoReturn:
-        raise MessageError(_NO_VECTOR)
-
-    def public(self) -> NoReturn:
-        raise MessageError(_NO_VECTOR)
-
-    @classmethod
-    def from_vector(cls, vector: np.ndarray, public: Mapping[str, Any]) -> NoReturn:
-        raise MessageError(_NO_VECTOR)
-
-
-_NO_VECTOR = "this method needs each client's upload: there is no vector of them that could be summed"

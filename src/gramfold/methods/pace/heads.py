@@ -8,7 +8,7 @@ import numpy as np
 from gramfold.heads import Errors, Head, Stream
 from gramfold.methods.pace.candidates import Candidate
 from gramfold.methods.pace.likelihood import OfClasses, predicted
-from gramfold.methods.parts.selection import left_out_r2
+from gramfold.methods.parts.selection import best_f1, left_out_r2
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.evidence import Evidence
@@ -33,7 +33,8 @@ def classifiers(
         judges = judges + samples.once * (judges.sum(-1) == 0)[:, None]
     # two estimates: for new samples whose classes are a fresh draw, so that a sample does not count towards its own class,
     # and for new samples in the class shares that the client has
-    fresh = _accuracies(told + likelihood.prior(False), likelihood.codes, judges)
+    new = told + likelihood.prior(False)
+    fresh = _accuracies(new, likelihood.codes, judges)
     same = _accuracies(told + likelihood.shares, likelihood.codes, judges)
     shares = arrays.to_numpy(likelihood.shares)
     space, discriminant = samples.given.space, samples.given.pooled.discriminant
@@ -42,6 +43,8 @@ def classifiers(
     for k, (base, streams, offset) in enumerate(solutions):
         named = {term.name: float(weight) for term, weight in zip(likelihood.terms, evidence[k], strict=True)}
         estimates = {"leave_one_out_accuracy": float(fresh[k]), "leave_one_out_accuracy_same_shares": float(same[k])}
+        if len(space.labels or ()) == 2:
+            estimates |= best_f1(arrays.to_numpy(new[k]), arrays.to_numpy(judges[k]))
         beside = float(weights[k, -1])
         heads.append(Head(
             [base],

@@ -86,7 +86,11 @@ class Pooling:
     caution: float = 1.0
 
     def __call__(self, total: Moments) -> Pooled:
-        ridge = self.ridge(total)
+        return self.of(self.ridge(total))
+
+    def of(self, ridge: PooledRidge) -> Pooled:
+        """The same of a ridge that is solved."""
+        total = ridge.total
         source: Factor | Sketch = ridge.factor
         if self.regime == "sketch" and total.dim >= 2 * SIZES.sketch:  # else it is no smaller than the triangle
             signs = seeds.generator(self.seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SIZES.sketch))
@@ -94,7 +98,7 @@ class Pooling:
         chosen = {"penalty": ridge.beta, **({DEARER: ridge.dearer} if ridge.dearer != 1.0 else {})}
         pooled = Pooled(ridge.weights, source, None, None, chosen)
         if total.labels is None:
-            return replace(pooled, spread=_spread(ridge))
+            return replace(pooled, spread=ridge.spread)
         found = Discriminant.from_moments(ridge.weights, total.cross, ridge.penalty, total.counts, ridge.leverage)
         return replace(pooled, counts=total.counts, discriminant=found)
 
@@ -104,7 +108,7 @@ class Pooling:
     def for_newcomers(self, pooled: Pooled, whole: Moments) -> Pooled:
         """With what those need who have no part of their own, from the targets as they are."""
         ridge = self.ridge(whole)
-        return replace(pooled, newcomers=ridge.weights, spread=_spread(ridge))
+        return replace(pooled, newcomers=ridge.weights, spread=ridge.spread)
 
     def groups(self, total: GroupedMoments, pooled: Pooled, count: int) -> list[GroupPooled]:
         """For every group the ridge in which its samples count for more, as far as that makes them, left out, likelier; all at
@@ -133,12 +137,3 @@ def shared_head(space: Space, pooled: Pooled, method: str, priors: Priors = PRIO
     evidence = Evidence(pooled.discriminant, terms(len(counts)), tuple(map(float, centre)))
     shares = np.log(counts + 1.0 / len(counts))  # one pseudo-sample is spread over all classes
     return replace(space.head(pooled.weights, method), evidence=evidence, offset=shares, probabilistic=True)
-
-
-def _spread(ridge: PooledRidge) -> np.ndarray:
-    """The root mean square of the left-out residuals, for each output, every leverage taken at its mean: with (S + P) W = M the
-    squares of the plain ones sum to Y'Y - W'M - W'P W."""
-    total, weights, leverage = ridge.total, ridge.weights, ridge.leverage
-    explained = (weights * (total.cross + ridge.penalty * weights)).sum(0)
-    plain = np.sqrt(np.maximum(arrays.to_numpy(total.squares - explained), 0.0) / max(total.weight, 1))
-    return np.asarray(plain / max(1.0 - leverage, 1e-3))
