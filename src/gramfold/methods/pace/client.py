@@ -17,6 +17,7 @@ from gramfold.methods.pace.evidence import of_classes
 from gramfold.methods.pace.heads import classifiers, regressors
 from gramfold.methods.pace.influence import Influence, influence_of
 from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average
+from gramfold.methods.pace.places import moved
 from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import Pooled
 from gramfold.methods.protocol import ClientData
@@ -57,6 +58,7 @@ class OwnSamples:
     likelihood: Likelihood
     personal: Sequence[Map] = ()
     """Maps in the metric that clients' own functions share, where one was found."""
+    priors: Priors = PRIORS
     apart: OwnPart | None = None
     """The clients' own parts, where those are taken out of the targets."""
 
@@ -98,7 +100,7 @@ class OwnSamples:
                 space, pooled, padding, codes, often, targets, scores, judges, once, copies, influence.leverages, priors, weights
             )  # fmt: skip
         return cls(space, refinement, train.inputs, padding, padding(rows), targets, roots, once, copies, shared, influence,
-                   scaled(residuals, roots), scores, likelihood, personal, apart)  # fmt: skip
+                   scaled(residuals, roots), scores, likelihood, personal, priors, apart)  # fmt: skip
 
     def mapped(self, map: Map) -> Array:
         """What another map makes of the samples (clients x n x features)."""
@@ -152,14 +154,18 @@ def personalized(
         likelihood.weigh(stay)
     candidates = [stay, *(each for part in parts for each in part.candidates(samples, stay))]
     mixture, shares = average(candidates, likelihood)
-    gained = gains(candidates, mixture, likelihood)
-    chosen = [
-        {**pooled.chosen, **_tried(shares, candidates, k), "alpha": float(np.broadcast_to(mixture.alpha, len(gained))[k]), **gain}
-        for k, gain in enumerate(gained)
-    ]
+    said: list[dict[str, float]] = [{} for _ in samples.padding.sizes]
     if isinstance(likelihood, OfClasses):
-        return classifiers(samples, likelihood, mixture, solution(samples, mixture), pooled, method, chosen)
-    return regressors(samples, mixture, solution(samples, mixture), pooled, judging, method, chosen)
+        likelihood, discriminants, said = moved(samples, likelihood, mixture, pooled)
+    alphas = np.broadcast_to(mixture.alpha, len(said))
+    chosen = [
+        {**pooled.chosen, **_tried(shares, candidates, k), "alpha": float(alphas[k]), **said[k], **gain}
+        for k, gain in enumerate(gains(candidates, mixture, likelihood))
+    ]
+    solutions = solution(samples, mixture)
+    if isinstance(likelihood, OfClasses):
+        return classifiers(samples, likelihood, mixture, solutions, discriminants, method, chosen)
+    return regressors(samples, mixture, solutions, pooled, judging, method, chosen)
 
 
 def _tried(shares: dict[str, np.ndarray], candidates: Sequence[Candidate], client: int) -> dict[str, float]:

@@ -12,6 +12,7 @@ from gramfold.methods.pace.server import Pooled
 from gramfold.methods.parts.selection import left_out_r2
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.evidence import Evidence
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ Solution = tuple[Stream, list[Stream], Array | float]
 
 
 def classifiers(
-    samples: "OwnSamples", likelihood: OfClasses, mixture: Candidate, solutions: list[Solution], pooled: Pooled, method: str,
-    chosen: list[dict[str, Any]],
+    samples: "OwnSamples", likelihood: OfClasses, mixture: Candidate, solutions: list[Solution],
+    discriminants: list[Discriminant], method: str, chosen: list[dict[str, Any]],
 ) -> list[Head]:  # fmt: skip
     weights, share = _final_weights(likelihood, mixture), np.broadcast_to(mixture.share, samples.padding.clients)
     evidence = share[:, None] * weights[:, :-1]
@@ -37,7 +38,6 @@ def classifiers(
     fresh = _accuracies(told + likelihood.prior(False), likelihood.codes, judges)
     same = _accuracies(told + likelihood.shares, likelihood.codes, judges)
     shares = arrays.to_numpy(likelihood.shares)
-    assert pooled.discriminant is not None
     heads = []
     for k, (base, streams, offset) in enumerate(solutions):
         named = {term.name: float(weight) for term, weight in zip(likelihood.terms, evidence[k], strict=True)}
@@ -46,7 +46,7 @@ def classifiers(
         heads.append(Head(
             [base],
             samples.space.labels,
-            evidence=Evidence(pooled.discriminant, likelihood.terms, tuple(named.values())),
+            evidence=Evidence(discriminants[k], likelihood.terms, tuple(named.values())),
             refinement=[Stream(stream.map, stream.weights, beside) for stream in streams],
             offset=shares[k, 0] + beside * arrays.to_numpy(offset),
             probabilistic=True,
