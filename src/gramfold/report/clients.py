@@ -53,7 +53,8 @@ def _method(method: Method, figure: str) -> dict[str, Any]:
     clients = method["clients"]
     shared = [client.get(f"shared_{figure}") for client in clients]
     keys = dict.fromkeys(key for client in clients for key in client.get("chosen", {}))
-    shown = [key for key in keys if key == ESTIMATE or not key.startswith("leave_one_out")]
+    nested = {key for client in clients for key, value in client.get("chosen", {}).items() if isinstance(value, Mapping)}
+    shown = [key for key in keys if key == ESTIMATE or not (key in nested or key.startswith("leave_one_out"))]
     return {
         "name": method["name"],
         "mean": rounded(method[f"mean_{figure}"], figure),

@@ -42,6 +42,7 @@ from gramfold.methods.pace import sizes
 from gramfold.methods.pace.bounds import bounded
 from gramfold.methods.pace.candidates import PARTS, OwnPart, Part
 from gramfold.methods.pace.client import OwnSamples, personalized
+from gramfold.methods.pace.effects import OwnEffects
 from gramfold.methods.pace.influence import root_of
 from gramfold.methods.pace.personal_kernel import PersonalKernel
 from gramfold.methods.pace.priors import PRIORS, Priors
@@ -158,7 +159,7 @@ class PACE(Differs):
     budget: int | str | None = None
     memory: int = 2**30
     own_parts: bool = True
-    parts: tuple[Part, ...] = field(default=(*PARTS, PersonalKernel()), metadata=IN_CODE, repr=False)
+    parts: tuple[Part, ...] = field(default=(*PARTS, PersonalKernel(), OwnEffects()), metadata=IN_CODE, repr=False)
     priors: Priors = field(default=PRIORS, metadata=IN_CODE, repr=False)
     decision: sizes.Decision | None = field(default=None, metadata=IN_CODE, repr=False, compare=False)
 
@@ -294,9 +295,12 @@ class PACE(Differs):
             clients = [replace(client, train=train) for client, train in zip(clients, less, strict=True)]
         samples = OwnSamples.of(
             clients, space, broadcast.refinement, pooled, space.map(together(clients)[0].inputs), judging, self.priors,
-            self.weights, copies, found.personal or (), apart,
+            self.weights, copies, found.personal or (), apart, found.effects,
         )  # fmt: skip
         heads = personalized(samples, self.parts, pooled, judging, self.name)
+        if found.effects is not None:
+            owns = [found.effects.deviations(train, client.contributed) for train, client in zip(trains, clients, strict=True)]
+            heads = [replace(head, chosen={**head.chosen, "deviations": own}) for head, own in zip(heads, owns, strict=True)]
         if group is not None:
             heads = [replace(head, chosen={**head.chosen, "group": group}) for head in heads]
         if common is not None and own is not None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from gramfold.features import Map
 from gramfold.heads import Head, Stream
+from gramfold.methods.differences.effects import Effects
 from gramfold.methods.pace.candidates import PARTS, Basis, Candidate, Own, OwnPart, OwnRidge, Part
 from gramfold.methods.pace.evidence import of_classes
 from gramfold.methods.pace.heads import classifiers, regressors
@@ -58,6 +59,8 @@ class OwnSamples:
     likelihood: Likelihood
     personal: Sequence[Map] = ()
     """Maps in the metric that clients' own functions share, where one was found."""
+    effects: Effects | None = None
+    """How far clients' own offsets and slopes lie apart, where they do."""
     priors: Priors = PRIORS
     apart: OwnPart | None = None
     """The clients' own parts, where those are taken out of the targets."""
@@ -76,6 +79,7 @@ class OwnSamples:
         copies: float = 1.0,
         personal: Sequence[Map] = (),
         apart: OwnPart | None = None,
+        effects: Effects | None = None,
     ) -> "OwnSamples":
         """`rows` are the features of the samples that count, one client's after another's; `judging` says whose labels these have
         not seen (None: all). Either all clients are in the sum behind the shared solution or none is. `copies`: how many times it
@@ -100,7 +104,7 @@ class OwnSamples:
                 space, pooled, padding, codes, often, targets, scores, judges, once, copies, influence.leverages, priors, weights
             )  # fmt: skip
         return cls(space, refinement, train.inputs, padding, padding(rows), targets, roots, once, copies, shared, influence,
-                   scaled(residuals, roots), scores, likelihood, personal, priors, apart)  # fmt: skip
+                   scaled(residuals, roots), scores, likelihood, personal, effects, priors, apart)  # fmt: skip
 
     def mapped(self, map: Map) -> Array:
         """What another map makes of the samples (clients x n x features)."""
