@@ -62,7 +62,8 @@ def told(train: int, scored: Scored, shared: Scored | None, chosen: Mapping[str,
         "train": train,
         "scored": rounded(scored).to_dict(),
         "shared": None if shared is None else rounded(shared).to_dict(),
-        "chosen": {key: _choice(key, value, train) for key, value in chosen.items()},
+        # how a client deviates, number by number, is on its own card and nowhere else
+        "chosen": {key: _choice(key, value, train) for key, value in chosen.items() if not isinstance(value, Mapping)},
     }
 
 

@@ -76,8 +76,8 @@ class Effects(Record, kind="effects"):
         return left - (left - along @ weights) / (1.0 - shares)[:, None], root[:, None] * weights
 
     def deviations(self, train: Samples, contributed: bool) -> dict[str, list[float]]:
-        """A client's own offset and the slopes that stand out most, of the first target: each with what it may be off by, 95 times
-        of 100; of columns for a standard deviation."""
+        """A client's own offset and the slopes that stand out most, of the first target: each with what it may be off by, 95
+        times of 100; of columns for a standard deviation."""
         found = self._deviation(*_observed(self.plain, train), contributed)
         own, sure = found.estimate[:, 0], CONFIDENCE * found.error[:, 0]
         varying = np.flatnonzero(sure > 0)
