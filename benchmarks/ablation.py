@@ -1,19 +1,22 @@
 """What each part of PACE brings: its candidates and priors, its learned features, and the digits that its numbers travel in.
 
-    python -m benchmarks.ablation parts [--cifar FILE.npz] [--shift FILE.npz] [--tables FOLDER] [--seeds 3]
+    python -m benchmarks.ablation parts [--cifar FILE.npz] [--shift FILE.npz] [--tables FOLDER] [--seeds 3] [--only NAME,...]
     python -m benchmarks.ablation features|precision --cifar FILE.npz [--size 4096] [--device cuda]
 
-One part is taken away, or one prior changed, at a time: a value, `replace(method, parts=..., priors=...)`. `parts` runs on cells
-of `benchmarks.frozen`, where every change has the same shared solution; `features` and `precision` on 100 clients, Dirichlet 0.1,
-0.5 and 1.0, one seed. Writes benchmarks/results/ablation_PART.json; `python -m benchmarks.tables` makes docs/ablation.md of all.
+One part is taken away, or one prior changed, at a time: a value, `replace(method, parts=..., priors=...)`, or another one of
+`Sizes` or of learning's `Rules`. `parts` runs on cells of `benchmarks.frozen`: what concerns clients alone is changed after the
+shared solution is there, the same for all; what concerns it is run anew. `features` and `precision` are of 100 clients, Dirichlet
+0.1, 0.5 and 1.0, one seed. Writes benchmarks/results/ablation_PART.json; `python -m benchmarks.tables` makes docs/ablation.md.
 """
 
 import argparse
 import json
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -23,41 +26,69 @@ from benchmarks.pace import personalised
 from benchmarks.timing import RESULTS, keep
 from gramfold.federation import load_npz
 from gramfold.methods import ClientData
-from gramfold.methods.pace.candidates import PARTS, Own, Part
+from gramfold.methods.learning.rules import RULES
+from gramfold.methods.pace.candidates import Own
 from gramfold.methods.pace.priors import PRIORS
+from gramfold.methods.pace.sizes import SIZES
 
 MAP = "bias+linear+fourier:{}@learned"
 CUTS = [(100, 0.1), (100, 0.5), (100, 1.0)]
 TOLD = (
     ("digits", "10 dirichlet:0.1"), ("digits", "50 quantity:0.5"), ("ten writers", "1 each"), ("ten writers", "4 each"),
     ("breast cancer", "20 dirichlet:1"), ("heart", "hospitals"), ("Parkinson", "patients"), ("Friedman 1", "sites"),
-    ("eight domains", "1 each"), ("eight domains", "8 each"), ("CIFAR-100", "100 dirichlet:0.1"),
+    ("eight domains", "1 each"), ("eight domains", "8 each"), ("eight domains, default", "4 each"),
+    ("CIFAR-100", "100 dirichlet:0.1"),
 )  # fmt: skip
 """Small clients and large, skew and shift, tables and embeddings."""
+Change = Callable[[gf.PACE], gf.PACE]
 
 
-def without(name: str) -> tuple[Part, ...]:
-    return tuple(part for part in PARTS if part.name != name)
+def without(name: str) -> Change:
+    return lambda method: replace(method, parts=tuple(part for part in method.parts if part.name != name))
 
 
-CHANGES: dict[str, Callable[[gf.PACE], gf.PACE]] = {
+def prior(**changed: float) -> Change:
+    return lambda method: replace(method, priors=replace(PRIORS, **changed))
+
+
+def own_on_the_residuals_map(method: gf.PACE) -> gf.PACE:
+    return replace(method, parts=tuple(Own("on_refinement") if part.name == "own" else part for part in method.parts))
+
+
+CHANGES: dict[str, Change] = {
     "PACE": lambda method: method,
-    "without blends": lambda method: replace(method, parts=without("blend")),
-    "without residuals": lambda method: replace(method, parts=without("residual")),
-    "without models of one's own": lambda method: replace(method, parts=without("own")),
+    "without blends": without("blend"),
+    "without residuals": without("residual"),
+    "without models of one's own": without("own"),
+    "without kernels in the personal metric": without("personal"),
     "stay alone": lambda method: replace(method, parts=()),
-    "all as likely before": lambda method: replace(method, parts=tuple(replace(part, before=1.0) for part in PARTS)),
-    "models of one's own on the residuals' map": lambda method: replace(method, parts=(*without("own"), Own("on_refinement"))),
+    "one residual of classes": lambda method: replace(
+        method, parts=tuple(replace(part, of_classes=((1.0, 0.3),)) if part.name == "residual" else part for part in method.parts)
+    ),
+    "all as likely before": lambda method: replace(method, parts=tuple(replace(part, before=1.0) for part in method.parts)),
+    "models of one's own on the residuals' map": own_on_the_residuals_map,
     "residuals of ReLU features everywhere": lambda method: replace(method, refinement="relu:1024"),
-    "few = 25": lambda method: replace(method, priors=replace(PRIORS, few=25.0)),
-    "few = 100": lambda method: replace(method, priors=replace(PRIORS, few=100.0)),
-    "a step worth 3": lambda method: replace(method, priors=replace(PRIORS, step=3.0)),
-    "a step worth 12": lambda method: replace(method, priors=replace(PRIORS, step=12.0)),
-    "half the cosine": lambda method: replace(method, priors=replace(PRIORS, cosine=0.75)),
-    "twice the cosine": lambda method: replace(method, priors=replace(PRIORS, cosine=3.0)),
-    "a prior of 5 samples": lambda method: replace(method, priors=replace(PRIORS, evidence_samples=5.0)),
-    "a prior of 80 samples": lambda method: replace(method, priors=replace(PRIORS, evidence_samples=80.0)),
+    "few = 25": prior(few=25.0),
+    "few = 100": prior(few=100.0),
+    "a step worth 3": prior(step=3.0),
+    "a step worth 12": prior(step=12.0),
+    "half the cosine": prior(cosine=0.75),
+    "twice the cosine": prior(cosine=3.0),
+    "a cosine that is not bent": prior(typical_cosine=0.0),
+    "a prior of 5 samples": prior(evidence_samples=5.0),
+    "a prior of 80 samples": prior(evidence_samples=80.0),
 }
+"""What concerns clients alone."""
+RUNS: dict[str, tuple[Change, str, Any]] = {
+    "without own parts": (lambda method: replace(method, own_parts=False), "", None),
+    "without groups": (lambda method: replace(method, groups=False), "", None),
+    "without a personal metric": (lambda method: replace(method, personal=False), "", None),
+    "without a learned metric": (lambda method: replace(method, learn=False), "", None),
+    "curves no dearer than lines": (CHANGES["PACE"], "pace.server.SIZES", replace(SIZES, bent=0)),
+    "without features of two columns": (CHANGES["PACE"], "learning.server.RULES", replace(RULES, pairs=0.0)),
+    "gradients of any length": (CHANGES["PACE"], "learning.server.RULES", replace(RULES, longest=1e9)),
+}
+"""What concerns the shared solution, on cells where PACE chooses: a change of the method, or another value in one's place."""
 FEATURES = {
     "without Fourier features": "bias+linear",
     "without a metric, frequencies of scale 1": "bias+linear+fourier:{}",
@@ -69,27 +100,41 @@ FEATURES = {
 PRECISIONS = ("float64", "float32", "float16", "int8")
 
 
-def of_parts(cells: Iterator[Cell], seeds: int) -> Iterator[dict[str, Any]]:
+def off(head: gf.Head, test: tuple[Any, Any], regression: bool) -> tuple[float, float]:
+    """A root mean square error; or accuracy, and log loss."""
+    X, y = test
+    if regression:
+        return float(np.sqrt(np.mean((head.predict(X) - y) ** 2))), 0.0
+    likely = head.predict_proba(X)
+    lost = float(-np.log(likely[np.arange(len(y)), y].clip(1e-12)).mean())
+    return 100 * float((likely.argmax(1) == y).mean()), lost
+
+
+def changed(cell: Cell, seed: int) -> Iterator[tuple[str, dict[str, gf.Head]]]:
+    """Every change's heads on one cut."""
+    federation, _ = federated(cell, seed)
+    run = gf.run(cell.method, federation, keep_heads=False).run
+    assert isinstance(run.method, gf.PACE)
+    clients = [ClientData(client.name, client.train(), contributed=True) for client in federation]
+    names = [client.name for client in clients]
+    for name, change in CHANGES.items():
+        method, broadcast = change(run.method), run.broadcast
+        if method.refinement != run.method.refinement:
+            broadcast = replace(broadcast, refinement=method.start(broadcast.space, run.task).refinement)
+        yield name, dict(zip(names, method.personalize_many(clients, broadcast), strict=True))
+    for name, (change, place, value) in RUNS.items() if cell.method == gf.PACE() else ():
+        with patch(f"gramfold.methods.{place}", value) if place else nullcontext():
+            yield name, gf.run(change(gf.PACE()), federation).heads
+
+
+def of_parts(cells: Iterator[Cell], seeds: int, only: str | None) -> Iterator[dict[str, Any]]:
     for cell in cells:
-        for seed in range(min(seeds, cell.seeds)) if (cell.data, cell.cut) in TOLD else ():
-            federation, clients = federated(cell, seed)
-            run = gf.run(cell.method, federation, keep_heads=False).run
-            assert isinstance(run.method, gf.PACE)
-            for name, change in CHANGES.items():
-                method = change(run.method)
-                broadcast = run.broadcast
-                if method.refinement != run.method.refinement:
-                    broadcast = replace(broadcast, refinement=method.start(broadcast.space, run.task).refinement)
-                found = []
-                for client in federation:
-                    head = method.personalize(ClientData(client.name, client.train(), contributed=True), broadcast)
-                    X, y = clients[client.name][2:]
-                    if cell.regression:
-                        found.append((float(np.sqrt(np.mean((head.predict(X) - y) ** 2))), 0.0))
-                    else:
-                        likely = head.predict_proba(X)
-                        lost = float(-np.log(likely[np.arange(len(y)), y].clip(1e-12)).mean())
-                        found.append((100 * float((likely.argmax(1) == y).mean()), lost))
+        if (cell.data, cell.cut) not in TOLD or (only is not None and cell.data not in only.split(",")):
+            continue
+        for seed in range(seeds):
+            _, clients = federated(cell, seed)
+            for name, heads in changed(cell, seed):
+                found = [off(heads[client], data[2:], cell.regression) for client, data in clients.items()]
                 figure, lost = np.mean(found, axis=0)
                 yield {"data": cell.data, "cut": cell.cut, "seed": seed, "name": name, "figure": figure, "log_loss": lost}
 
@@ -113,13 +158,16 @@ def main() -> None:
     parser.add_argument("--cifar")
     parser.add_argument("--shift")
     parser.add_argument("--tables")
+    parser.add_argument("--only")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--size", type=int, default=4096, help="Fourier features")
     parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.group == "parts":
-        rows = of_parts(iter([*bundled(1), *sited(given.tables, 1), *embedded(given.cifar, given.shift, 1)]), given.seeds)
+        rows = of_parts(
+            iter([*bundled(1), *sited(given.tables, 1), *embedded(given.cifar, given.shift, 1)]), given.seeds, given.only
+        )
     else:
         learned = MAP.format(given.size)
         methods = {name: gf.PACE(features=spec.format(given.size), regime="sketch") for name, spec in FEATURES.items()}

@@ -1,17 +1,17 @@
 """Few classes on small tables: PACE's personal and shared heads beside AFL and logistic regression, pooled and per hospital.
 
-    python -m benchmarks.binary [--seeds 10] [--first 0] [--settings "breast cancer, iid" ...]
+    python -m benchmarks binary
 
 Every table is cut among eight hospitals, a quarter of each held out, and its columns standardised by the pooled training rows, as
 a user would in a Pipeline. Figures are of all hospitals' test rows together: log loss, area under the curve (one against the rest
-where there are more than two classes), accuracy; each with its mean and standard error over seeds. Writes
-benchmarks/results/binary.json, or binary_FIRST.json for seeds that begin elsewhere than at 0.
+where there are more than two classes), accuracy; each with its mean and standard error over ten seeds, and over ten others
+(100 to 109) of some settings.
 """
 
-import argparse
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_classification
@@ -20,7 +20,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 import gramfold as gf
-from benchmarks.timing import write
+from benchmarks.bench import Bench, Cell, Given, Row, seeds
 from gramfold.heads import Head
 
 HOSPITALS = 8
@@ -164,42 +164,58 @@ def figures(answers: dict[str, Answer], data: Cut) -> dict[str, float]:
     return found
 
 
-def measure(
-    name: str, seeds: range, models: Callable[[Cut, int], dict[str, dict[str, Answer]]] = models
-) -> dict[str, dict[str, list[float]]]:
-    """For every model and figure: mean and standard error over seeds."""
-    table, partition = SETTINGS[name]
-    runs: list[dict[str, dict[str, float]]] = []
-    for seed in seeds:
-        data = cut(*table(seed), partition, seed)
-        runs.append({model: figures(answers, data) for model, answers in models(data, seed).items()})
-
-    return {model: {key: summary([run[model][key] for run in runs]) for key in first} for model, first in runs[0].items()}
-
-
 def summary(values: list[float]) -> list[float]:
     """Mean and standard error."""
-    return [round(float(np.mean(values)), 5), round(float(np.std(values, ddof=1) / np.sqrt(len(values))), 5)]
+    error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+    return [round(float(np.mean(values)), 5), round(error, 5)]
 
 
-def line(model: str, found: dict[str, list[float]]) -> str:
-    texts = [
-        f"{key} {found[key][0]:.4f} ({found[key][1]:.4f})" if key in found else " " * 24
-        for key in ("log_loss", "auc", "accuracy")
-    ]
-    return f"  {model:20s} {'   '.join(texts)}"
+AGAIN = (
+    "breast cancer, iid",
+    "breast cancer, skewed",
+    "breast cancer, noisy, iid",
+    "breast cancer, 30 % missing, iid",
+    "iris (3 classes)",
+    "wine (3 classes)",
+)
+FIRST_AGAIN = 100
+"""What is measured with ten other seeds, too."""
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS))
-    given = parser.parse_args()
-    results = {}
-    for name in given.settings:
-        results[name] = measure(name, range(given.first, given.first + given.seeds))
-        print(name, *(line(model, found) for model, found in results[name].items()), sep="\n", flush=True)
-    write(
-        f"binary_{given.first}" if given.first else "binary", {"seeds": given.seeds, "hospitals": HOSPITALS, "settings": results}
-    )
+def cells(given: Given) -> Iterator[Cell]:
+    for seed in seeds(given, 10):
+        yield from (Cell((name, seed), ("pace", "afl"), 10) for name in SETTINGS)
+        yield from (Cell((name, FIRST_AGAIN + seed), ("pace", "afl"), 10) for name in AGAIN)
+
+
+def measure(given: Given, name: str, seed: int) -> list[Row]:
+    table, partition = SETTINGS[name]
+    data = cut(*table(seed), partition, seed)
+    found = models(data, seed)
+    return [{"setting": name, "seed": seed, "model": model, **figures(answers, data)} for model, answers in found.items()]
+
+
+def of_models(rows: list[Row]) -> dict[str, dict[str, list[float]]]:
+    """For every model and figure: mean and standard error over seeds."""
+    found = {}
+    for model in dict.fromkeys(row["model"] for row in rows):
+        mine = [row for row in rows if row["model"] == model]
+        keys = [key for key in mine[0] if key not in ("setting", "table", "seed", "model")]
+        found[model] = {key: summary([row[key] for row in mine]) for key in keys}
+    return found
+
+
+def pages(rows: list[Row]) -> dict[str, Any]:
+    """Of the first ten seeds, and of the ten others."""
+
+    def settings(rows: list[Row]) -> dict[str, Any]:
+        names = dict.fromkeys(row["setting"] for row in rows)
+        return {name: of_models([row for row in rows if row["setting"] == name]) for name in names}
+
+    first = [row for row in rows if row["seed"] < FIRST_AGAIN]
+    others = [row for row in rows if row["seed"] >= FIRST_AGAIN]
+    count = len({row["seed"] for row in first})
+    return {"seeds": count, "hospitals": HOSPITALS, "settings": settings(first), "again": settings(others)}
+
+
+BENCH = Bench("binary", cells, measure, pages)

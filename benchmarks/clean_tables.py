@@ -1,29 +1,26 @@
 """Clean tables: log loss of PACE's personal and shared heads beside pooled logistic regression on the same encoding.
 
-    python -m benchmarks.clean_tables FOLDER [--seeds 10]
+    python -m benchmarks clean_tables --data FOLDER
 
-FOLDER holds the heart data, a CSV file for each of four hospitals; its label is `num > 0`. The other tables are scikit-learn's,
-cut at random among eight hospitals; of diabetes the class is whether the disease went further than in half of all patients. A
-quarter of each hospital is held out. What logistic regression gets is what the federation's own encoder made of its training
-rows, all hospitals' in one, standardised; its C is 1 or chosen by cross-validation in them. Figures are of all hospitals' test
-rows together, `margin` the mean difference from a regression over seeds: below zero PACE is ahead. Writes
-benchmarks/results/clean_tables.json.
+FOLDER/heart has the heart data, a CSV file for each of four hospitals; its label is `num > 0`. The other tables are those of
+scikit-learn, cut at random among eight hospitals; of diabetes the class is whether the disease went further than in half of all
+patients. A quarter of each hospital is held out. What logistic regression gets is what the federation's own encoder made of its
+training rows, all hospitals' in one, standardised; its C is 1 or chosen by cross-validation in them. Figures are of all
+hospitals' test rows together, `margin` the mean difference from a regression over ten seeds: below zero PACE is ahead.
 """
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
 import gramfold as gf
-from benchmarks.binary import HOSPITALS, Answer, Cut, figures, line, of_heads, pooled_regressions, summary
-from benchmarks.timing import write
+from benchmarks.bench import Bench, Cell, Given, Row, seeds
+from benchmarks.binary import HOSPITALS, Answer, Cut, figures, of_heads, of_models, pooled_regressions, summary
 from gramfold.federation import Samples
-
-Summary = dict[str, dict[str, list[float]]]
 
 
 def of_sklearn(load: Callable[..., object], seed: int) -> gf.Federation:
@@ -64,37 +61,36 @@ def regressions(data: Cut) -> dict[str, Answer]:
     return {name: on_columns(answer) for name, answer in pooled_regressions(scaler.transform(X), y).items()}
 
 
-def measure(make: Callable[[int], gf.Federation], seeds: int) -> tuple[Summary, Summary]:
+def cells(given: Given) -> Iterator[Cell]:
+    for seed in seeds(given, 10):
+        for name in tables(Path()):
+            if name != "heart" or given.file("heart"):
+                yield Cell((name, seed), ("pace",), 10)
+
+
+def measure(given: Given, name: str, seed: int) -> list[Row]:
+    federation = tables(given.file("heart") or Path())[name](seed)
+    data, pace = encoded(federation), gf.run(gf.PACE(), federation)
+    answers = {"PACE personal": of_heads(pace, shared=False), "PACE shared": of_heads(pace, shared=True)}
+    answers |= {called: dict.fromkeys(data.train, answer) for called, answer in regressions(data).items()}
+    return [{"table": name, "seed": seed, "model": called, **figures(each, data)} for called, each in answers.items()]
+
+
+def pages(rows: list[Row]) -> dict[str, Any]:
     """Means and standard errors over seeds: figures of every model, and how far PACE's log loss is above a regression's."""
-    runs: list[dict[str, dict[str, float]]] = []
-    for seed in range(seeds):
-        federation = make(seed)
-        data = encoded(federation)
-        pace = gf.run(gf.PACE(), federation)
-        answers = {"PACE personal": of_heads(pace, shared=False), "PACE shared": of_heads(pace, shared=True)}
-        answers |= {name: dict.fromkeys(data.train, answer) for name, answer in regressions(data).items()}
-        runs.append({name: figures(each, data) for name, each in answers.items()})
+    found = {}
+    for name in dict.fromkeys(row["table"] for row in rows):
+        mine = [row for row in rows if row["table"] == name]
+        models = list(dict.fromkeys(row["model"] for row in mine))
+        losses = {model: {row["seed"]: row["log_loss"] for row in mine if row["model"] == model} for model in models}
 
-    def margin(ours: str, theirs: str) -> list[float]:
-        return summary([run[ours]["log_loss"] - run[theirs]["log_loss"] for run in runs])
+        def away(ours: str, theirs: str, losses: dict[str, dict[int, float]] = losses) -> list[float]:
+            return summary([losses[ours][seed] - losses[theirs][seed] for seed in losses[ours]])
 
-    ours, theirs = list(runs[0])[:2], list(runs[0])[2:]
-    found = {name: {key: summary([run[name][key] for run in runs]) for key in runs[0][name]} for name in runs[0]}
-    return found, {name: {other: margin(name, other) for other in theirs} for name in ours}
+        ours, others = models[:2], models[2:]
+        margins = {name: {other: away(name, other) for other in others} for name in ours}
+        found[name] = {"figures": of_models(mine), "margin": margins}
+    return {"seeds": len({row["seed"] for row in rows}), "hospitals": HOSPITALS, "tables": found}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="the heart data's four files")
-    parser.add_argument("--seeds", type=int, default=10)
-    given = parser.parse_args()
-    results = {}
-    for name, make in tables(given.folder).items():
-        found, margins = measure(make, given.seeds)
-        results[name] = {"figures": found, "margin": margins}
-        print(name, *(line(model, each) for model, each in found.items()), margins, sep="\n", flush=True)
-    write("clean_tables", {"seeds": given.seeds, "hospitals": HOSPITALS, "tables": results})
-
-
-if __name__ == "__main__":
-    main()
+BENCH = Bench("clean_tables", cells, measure, pages)

@@ -1,7 +1,7 @@
 """PACE with nothing set on every kind of cut, against the best analytic method tuned on the test data, and its estimate against
 the truth.
 
-    python -m benchmarks.every_data [--cifar FILE.npz] [--shift FILE.npz] [--seeds 3] [--only digits]
+    python -m benchmarks every_data --data FOLDER
 
 Data sets: scikit-learn's digits and breast cancer; the digits as ten writers would have them, each of whom turns, slants and
 stretches them in a way of their own; CIFAR-100 features (20,000 of them) and the features of eight domains, where their files are
@@ -11,9 +11,8 @@ Rivals: AFL, AFL among a client's own classes (LocalClasses), each client alone,
 best on the test data of the cell, over all seeds.
 """
 
-import argparse
-import json
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import StandardScaler
 
 import gramfold as gf
-from benchmarks.provenance import RESULTS, stamp
+from benchmarks.bench import Bench, Cell, Given, Row, seeds
 from gramfold.evaluation import Calibration, mean, score_head, worst_decile
 from gramfold.federation import Samples, Task, load_npz
 from gramfold.federation.partition import Partition
@@ -51,33 +50,49 @@ def split(X: np.ndarray, codes: np.ndarray, owners: np.ndarray, seed: int) -> Cu
 
 
 class Data(NamedTuple):
-    """A data set: which domain (or whose) each row is, where it has any, and what that is called; among how many clients it is
-    cut, and how often anew."""
+    """A data set: which domain (or whose) each row is, where it has any, and what that is called."""
 
-    name: str
     X: np.ndarray
     codes: np.ndarray
-    domains: np.ndarray | None
-    clients: list[int]
-    seeds: int
+    domains: np.ndarray | None = None
     called: str = "domains"
 
 
-def data_sets(cifar: str | None, shift: str | None, seeds: int) -> Iterator[Data]:
-    """The smaller they are, the more often they are cut anew: test splits are small, too."""
-    yield Data("digits", *load_digits(return_X_y=True), None, [10, 50, 150], 5 * seeds)
-    yield Data("ten writers", *written(10), [], 10 * seeds, "writers")
-    X, codes = load_breast_cancer(return_X_y=True)
-    yield Data("breast cancer", StandardScaler().fit_transform(X), codes, None, [5, 20], 30 * seeds)
-    if shift:
-        data = load_npz(shift)
-        yield Data(
-            "eight domains", np.asarray(data.inputs, np.float32), data.codes, _codes(data.client), [10, 100, 300], 2 * seeds
-        )
-    if cifar:
-        data = load_npz(cifar)
-        rows = np.random.default_rng(0).permutation(len(data.codes))[:20_000]
-        yield Data("CIFAR-100", np.asarray(data.inputs[rows], np.float32), data.codes[rows], None, [100, 1000, 10], seeds)
+class Asked(NamedTuple):
+    """How often a data set is cut anew, and among how many clients. `file`: what it is read from."""
+
+    seeds: int
+    clients: tuple[int, ...]
+    classes: int
+    domains: str = ""
+    file: str = ""
+    seconds: float = 1.0
+
+
+ASKED = {
+    "eight domains": Asked(6, (10, 100, 300), 20, "domains", "shift-dinov2s.npz", 15.0),
+    "CIFAR-100": Asked(3, (100, 1000, 10), 100, "", "cifar100-dinov2s.npz", 60.0),
+    "ten writers": Asked(30, (), 10, "writers"),
+    "digits": Asked(15, (10, 50, 150), 10),
+    "breast cancer": Asked(90, (5, 20), 2),
+}
+"""The smaller they are, the more often they are cut anew: test splits are small, too."""
+
+
+@lru_cache(1)
+def data_set(given: Given, name: str) -> Data:
+    if name == "digits":
+        return Data(*load_digits(return_X_y=True))
+    if name == "ten writers":
+        return Data(*written(10), "writers")
+    if name == "breast cancer":
+        X, codes = load_breast_cancer(return_X_y=True)
+        return Data(StandardScaler().fit_transform(X), codes)
+    data = load_npz(given.file(ASKED[name].file))
+    if name == "eight domains":
+        return Data(np.asarray(data.inputs, np.float32), data.codes, _codes(data.client))
+    rows = np.random.default_rng(0).permutation(len(data.codes))[:20_000]
+    return Data(np.asarray(data.inputs[rows], np.float32), data.codes[rows])
 
 
 def written(writers: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -100,48 +115,61 @@ def _codes(names: Any) -> np.ndarray:
     return np.unique(np.asarray(names), return_inverse=True)[1]
 
 
-def cells(data: Data, seed: int) -> Iterator[tuple[str, int, np.ndarray]]:
-    """How it is cut, among how many, and each row's owner."""
-    codes, domains = data.codes, data.domains
-    rng = np.random.default_rng([seed, 7])
-    if domains is not None:
-        for each in (1, 4):
-            called = f"{data.called}, {each} client{'s'[: each - 1]} each"
-            yield called, (int(domains.max()) + 1) * each, domains * each + rng.integers(0, each, len(codes))
-    for number in data.clients:
-        for cut in CUTS:
-            if cut == "classes:2" and 2 * number < codes.max() + 1:
-                continue  # too few clients to hold all classes
-            yield cut, number, Partition.parse(cut).draw(codes, number, rng)
+def cells(given: Given) -> Iterator[Cell]:
+    """How a data set is cut, among how many; seed after seed."""
+    for seed in seeds(given, max(asked.seeds for asked in ASKED.values())):
+        for name, asked in ASKED.items():
+            if seed >= asked.seeds or (asked.file and not given.file(asked.file)):
+                continue
+            each = [(f"{asked.domains}, {n} client{'s'[: n - 1]} each", n) for n in (1, 4) if asked.domains]
+            few = [(cut, n) for n in asked.clients for cut in CUTS if cut == "classes:2" and 2 * n < asked.classes]
+            dealt = [(cut, n) for n in asked.clients for cut in CUTS]
+            for cut, clients in [*each, *(one for one in dealt if one not in few)]:  # too few clients hold not all classes
+                yield Cell((name, cut, clients, seed), ("pace", "afl", "fedhip", "apfl", "local"), asked.seconds)
 
 
-def run_cell(parts: Cut, classes: int) -> dict[str, Any]:
+def owners(data: Data, cut: str, clients: int, seed: int) -> np.ndarray:
+    """Whose each row is. `clients`: of a domain, or in all."""
+    if "each" in cut and data.domains is not None:
+        return data.domains * clients + np.random.default_rng([seed, 7, clients]).integers(0, clients, len(data.codes))
+    rng = np.random.default_rng([seed, 7, clients, CUTS.index(cut)])
+    return Partition.parse(cut).draw(data.codes, clients, rng)
+
+
+def run_cell(parts: Cut, classes: int, seed: int = 0) -> dict[str, Any]:
     """PACE's figures, and every rival's with each of its values: the mean over clients, and over the worst tenth."""
     train = sum(one.n for one, _ in parts)
-    method = gf.PACE(features=MAP)
-    begin = method.begin(Task(parts[0][0].inputs.shape[1], tuple(range(classes)), classes, 0, train))
-    total = None
-    for one, _ in parts:
-        moments = begin.space.fold(ClientData("", one))
-        total = moments if total is None else total.__iadd__(moments)
-    final = method.aggregate(total.settle(), begin)
+    clients = {str(k): (one.inputs, one.targets, test.inputs, test.targets) for k, (one, test) in enumerate(parts)}
+    result = gf.run(gf.PACE(features=MAP), gf.Federation.from_clients(clients, labels=range(classes), random_state=seed))
+    final = shared(parts, Task(parts[0][0].inputs.shape[1], tuple(range(classes)), classes, 0, train))
     grids: dict[str, list[np.ndarray]] = {}
     scored, estimates, calibration, alphas = [], [], Calibration(), []
-    for one, test in parts:
-        head = method.personalize(ClientData("", one, contributed=True), final)
+    for (one, test), head in zip(parts, result.heads.values(), strict=True):
         found = score_head(head, test)
         scored.append(found.accuracy)
         estimates.append(head.chosen["leave_one_out_accuracy"])
-        alphas.append(head.chosen["alpha"] > 0)
+        alphas.append(head.chosen.get("alpha", 0.0) > 0)
         calibration += found.calibration
         for name, grid in rivals(one, test, final).items():
             grids.setdefault(name, []).append(grid)
     tables = {name: np.array(parts_of).T for name, parts_of in grids.items()}
-    found = {name: [(float(one.mean()), worst_decile(one)) for one in table] for name, table in tables.items()}
+    found = {
+        name: [(round(float(one.mean()), 5), round(worst_decile(one), 5)) for one in table] for name, table in tables.items()
+    }
     return {
         "train": train, "pace": mean(scored), "pace_worst": worst_decile(scored), "estimate": mean(estimates),
         "calibration_error": calibration.expected_error, "own_way": mean(alphas), "rivals": found,
     }  # fmt: skip
+
+
+def shared(parts: Cut, task: Task) -> Any:
+    """What AFL, FedHiP and APFL share: the pooled ridge, its factor, and APFL's refinement map."""
+    method = gf.PACE(features=MAP, refinement=gf.APFL.refinement)
+    begin, total = method.begin(task), None
+    for one, _ in parts:
+        moments = begin.space.fold(ClientData("", one))
+        total = moments if total is None else total.__iadd__(moments)
+    return method.aggregate(total.settle(), begin)
 
 
 def rivals(one: Samples, test: Samples, final: Any) -> dict[str, np.ndarray]:
@@ -171,51 +199,27 @@ def rivals(one: Samples, test: Samples, final: Any) -> dict[str, np.ndarray]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cifar")
-    parser.add_argument("--shift")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--only", help="one data set: the others' rows of the result file stay as they are")
-    given = parser.parse_args()
-    for data in data_sets(given.cifar, given.shift, given.seeds):
-        if given.only in (None, data.name):
-            rows: list[dict[str, Any]] = []
-            for seed in range(data.seeds):
-                rows += measure(data, seed)
-                keep(data.name, settled(rows))  # what is cut short has the seeds that it came to
-    if given.only is None:
-        stamp("every_data")
+def measure(given: Given, name: str, cut: str, clients: int, seed: int) -> list[Row]:
+    data = data_set(given, name)
+    whose = owners(data, cut, clients, seed)
+    found = run_cell(split(data.X, data.codes, whose, seed), int(data.codes.max()) + 1, seed)
+    number = clients if data.domains is None or "each" not in cut else clients * (int(data.domains.max()) + 1)
+    return [{"data": name, "cut": cut, "clients": number, "seed": seed, **found}]
 
 
-def measure(data: Data, seed: int) -> Iterator[dict[str, Any]]:
-    for cut, number, owners in cells(data, seed):
-        figures = run_cell(split(data.X, data.codes, owners, seed), int(data.codes.max()) + 1)
-        print(data.name, cut, number, seed, f"{figures['pace']:.4f} {figures['estimate']:.4f}", flush=True)
-        yield {"data": data.name, "cut": cut, "clients": number, "seed": seed, **figures}
-
-
-def settled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def settled(rows: list[Row]) -> list[Row]:
     """Of every rival the value that is best on the test data of all seeds: one for each seed would be the best of its luck."""
     best = {}
-    for cell in {(row["cut"], row["clients"]) for row in rows}:
-        same = [row["rivals"] for row in rows if (row["cut"], row["clients"]) == cell]
+    for cell in {(row["data"], row["cut"], row["clients"]) for row in rows}:
+        same = [row["rivals"] for row in rows if (row["data"], row["cut"], row["clients"]) == cell]
         best[cell] = {name: int(np.mean([[one for one, _ in of[name]] for of in same], axis=0).argmax()) for name in same[0]}
 
-    def at(row: dict[str, Any]) -> dict[str, Any]:
-        chosen = {name: row["rivals"][name][value] for name, value in best[row["cut"], row["clients"]].items()}
-        return {**row, "rivals": {name: {"mean": one, "worst": worst} for name, (one, worst) in chosen.items()}}
+    def at(row: Row) -> Row:
+        chosen = best[row["data"], row["cut"], row["clients"]]
+        found = {name: row["rivals"][name][value] for name, value in chosen.items()}
+        return {**row, "rivals": {name: {"mean": one, "worst": worst} for name, (one, worst) in found.items()}}
 
     return [at(row) for row in rows]
 
 
-def keep(name: str, rows: list[dict[str, Any]]) -> None:
-    """Write a data set's rows in place of those that were there."""
-    path = RESULTS / "every_data.json"
-    others = [row for row in (json.loads(path.read_text()) if path.exists() else []) if row["data"] != name]
-    lines = ",\n".join(json.dumps(row) for row in others + rows)
-    path.write_text(f"[\n{lines}\n]\n")
-
-
-if __name__ == "__main__":
-    main()
+BENCH = Bench("every_data", cells, measure, settled)

@@ -1,11 +1,12 @@
 """PACE before and after a change, in minutes: frozen figures on small cuts of every kind of data, and their difference.
 
     python -m benchmarks.frozen run OUT.json [--cifar FILE.npz] [--shift FILE.npz] [--tables FOLDER] [--only NAME,...] [--seeds 1]
-    python -m benchmarks.frozen compare BEFORE.json AFTER.json
+    python -m benchmarks.frozen compare BEFORE.json AFTER.json [--keep]
 
 `run` measures whichever gramfold is imported. Embeddings and digits have a linear map, cells called "default" the one that PACE
 chooses. Accuracy in points, log loss in nats, root mean square errors in the target's units, each a mean over clients; `estimate`
-is what clients foresee for a fresh draw. `compare` prints the mean difference over seeds with its standard error.
+is what clients foresee for a fresh draw. `compare` prints the mean difference over seeds with its standard error; kept, as
+benchmarks/results/frozen.json, it is a table of docs/ablation.md.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 import gramfold as gf
 from benchmarks.every_data import split, written
 from benchmarks.site_tables import TABLES
+from benchmarks.timing import keep
 from gramfold.federation import load_npz
 from gramfold.federation.partition import Partition
 from gramfold.methods import Method
@@ -164,19 +166,22 @@ def compare(given: argparse.Namespace) -> None:
         {(row["data"], row["cut"], row["seed"]): row for row in json.loads(Path(file).read_text())}
         for file in (given.file, given.other)
     )
+    kept: list[dict[str, Any]] = []
     for cell in dict.fromkeys(key[:2] for key in after):
         seeds = [key for key in after if key[:2] == cell and key in before]
-        told = []
-        for figure in (name for name in after[seeds[0]] if name in before[seeds[0]]) if seeds else ():
+        figures = [name for name in after[seeds[0]] if name in before[seeds[0]]] if seeds else []
+        for figure in figures:
             if figure in ("data", "cut", "seed"):
                 continue
             old, new = (np.array([rows[key][figure] for key in seeds]) for rows in (before, after))
-            if figure == "seconds":
-                told.append(f"{figure} x{new.sum() / old.sum():.2f}")
-                continue
-            error = (new - old).std(ddof=1) / len(seeds) ** 0.5 if len(seeds) > 1 else float("nan")
-            told.append(f"{figure} {old.mean():.4g} {new.mean() - old.mean():+.3g} ({error:.2g})")
+            error = float((new - old).std(ddof=1) / len(seeds) ** 0.5) if len(seeds) > 1 else 0.0
+            row = {"before": float(old.mean()), "change": float((new - old).mean()), "error": error, "seeds": len(seeds)}
+            kept.append({"data": cell[0], "cut": cell[1], "figure": figure, **row})
+        mine = [row for row in kept if (row["data"], row["cut"]) == cell]
+        told = [f"{row['figure']} {row['before']:.4g} {row['change']:+.3g} ({row['error']:.2g})" for row in mine]
         print(f"{cell[0]}, {cell[1]}: " + "; ".join(told))
+    if given.keep:
+        keep("frozen", kept)
 
 
 def main() -> None:
@@ -188,6 +193,7 @@ def main() -> None:
     parser.add_argument("--shift")
     parser.add_argument("--tables")
     parser.add_argument("--only")
+    parser.add_argument("--keep", action="store_true", help="write benchmarks/results/frozen.json of a comparison")
     parser.add_argument("--seeds", type=int, default=1)
     given = parser.parse_args()
     warnings.simplefilter("ignore")

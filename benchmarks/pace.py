@@ -1,27 +1,30 @@
 """PACE with no settings against APFL with the best settings on the test data, on the same feature maps.
 
-    python -m benchmarks.pace FILE.npz [--maps linear] [--seeds 3]
+    python -m benchmarks pace --data FOLDER [--device cuda]
 
-Six cells (50 and 100 clients, dirichlet 0.1, 0.5, 1.0) per map and seed. APFL's lambda and gamma are picked per cell for the best
-mean test accuracy, which is impossible in practice. Pooled moments do not depend on the partition, so each map is folded once.
+Six cells (50 and 100 clients, dirichlet 0.1, 0.5, 1.0) per map, three seeds. APFL's lambda and gamma are picked per cell for the
+best mean test accuracy, which is impossible in practice. Pooled moments do not depend on the partition, so each map is folded
+once.
 """
 
-import argparse
-import json
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 import gramfold as gf
-from benchmarks.provenance import RESULTS, stamp
+from benchmarks.bench import Bench, Cell, Given, Row, seeds
 from gramfold.engines.inprocess import on_device
 from gramfold.engines.workers import Workers, cpu_count
 from gramfold.evaluation import Calibration, score_head
 from gramfold.federation import Client, load_npz
+from gramfold.federation.datasets import Dataset
 from gramfold.methods import ClientData, Method
 from gramfold.numerics.arrays import to_numpy
 from gramfold.solve.leave_one_out import Kernel
 
+CIFAR = "cifar100-dinov2s.npz"
 MAPS = {"linear": "bias+linear", "linear + 4096 Fourier": "bias+linear+fourier:4096"}
 CELLS = [(clients, alpha) for clients in (50, 100) for alpha in (0.1, 0.5, 1.0)]
 GAMMAS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
@@ -73,47 +76,33 @@ def personalised(method: Method, federation: gf.Federation, broadcast: Any, devi
     )
 
 
-def compare(path: str, maps: list[str], seeds: int, device: str) -> None:
-    data = load_npz(path)
-    rows = []
-    for name in maps:
-        pace, apfl = gf.PACE(features=MAPS[name]), gf.APFL(features=MAPS[name])
-        pooled = gf.Federation.from_dataset(data, clients=50, partition="iid")
-        of_pace, of_apfl = (gf.run(method, pooled, device=device, keep_heads=False).run.broadcast for method in (pace, apfl))
-        for clients, alpha in CELLS:
-            for seed in range(seeds):
-                federation = gf.Federation.from_dataset(data, clients, f"dirichlet:{alpha}", random_state=seed)
-                accuracy, loo_estimate, error = personalised(pace, federation, of_pace, device)
-                rival = apfl_best_on_test(federation, of_apfl, device)
-                rows.append({"map": name, "clients": clients, "alpha": alpha, "seed": seed, "apfl_best_on_test": rival,
-                             "pace": accuracy, "pace_loo_estimate": loo_estimate, "pace_calibration_error": error})  # fmt: skip
-                print(json.dumps(rows[-1]), flush=True)
-    file = RESULTS / "pace.json"
-    others = [row for row in json.loads(file.read_text()) if row["map"] not in maps] if file.exists() else []
-    file.write_text(json.dumps(sorted(rows + others, key=lambda row: list(MAPS).index(row["map"])), indent=1) + "\n")
-    if not others:
-        stamp("pace")
-    _print_summary(rows)
+@lru_cache(1)
+def _data(given: Given) -> Dataset:
+    return load_npz(given.file(CIFAR))
 
 
-def _print_summary(rows: list[dict]) -> None:
-    for name in dict.fromkeys(row["map"] for row in rows):
-        gains = []
-        for clients, alpha in CELLS:
-            cell = [row for row in rows if (row["map"], row["clients"], row["alpha"]) == (name, clients, alpha)]
-            means = {key: float(np.mean([row[key] for row in cell])) for key in cell[0] if key not in ("map", "seed")}
-            gains.append(100 * (means["pace"] - means["apfl_best_on_test"]))
-            print(f"{name}, {clients} clients, {alpha}: APFL best on test {100 * means['apfl_best_on_test']:.2f}, PACE "
-                  f"{100 * means['pace']:.2f} (+{gains[-1]:.2f}); LOO estimate {100 * means['pace_loo_estimate']:.2f}, "
-                  f"ECE {means['pace_calibration_error']:.3f}")  # fmt: skip
-        print(f"{name}: least gain {min(gains):.2f}, mean gain {np.mean(gains):.2f} points")
+@lru_cache(2)
+def _broadcasts(given: Given, name: str) -> tuple[Any, Any]:
+    pooled = gf.Federation.from_dataset(_data(given), clients=50, partition="iid")
+    both = (gf.PACE(features=MAPS[name]), gf.APFL(features=MAPS[name]))
+    of_pace, of_apfl = (gf.run(method, pooled, device=given.device, keep_heads=False).run.broadcast for method in both)
+    return of_pace, of_apfl
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("path")
-    parser.add_argument("--maps", nargs="+", choices=MAPS, default=list(MAPS))
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--device", default="cpu")
-    given = parser.parse_args()
-    compare(given.path, given.maps, given.seeds, given.device)
+def cells(given: Given) -> Iterator[Cell]:
+    if given.file(CIFAR):
+        for name in MAPS:
+            for seed in seeds(given, 3):
+                yield from (Cell((name, clients, alpha, seed), ("pace", "apfl"), 40) for clients, alpha in CELLS)
+
+
+def measure(given: Given, name: str, clients: int, alpha: float, seed: int) -> list[Row]:
+    of_pace, of_apfl = _broadcasts(given, name)
+    federation = gf.Federation.from_dataset(_data(given), clients, f"dirichlet:{alpha}", random_state=seed)
+    accuracy, estimate, error = personalised(gf.PACE(features=MAPS[name]), federation, of_pace, given.device)
+    rival = apfl_best_on_test(federation, of_apfl, given.device)
+    return [{"map": name, "clients": clients, "alpha": alpha, "seed": seed, "apfl_best_on_test": rival, "pace": accuracy,
+             "pace_loo_estimate": estimate, "pace_calibration_error": error}]  # fmt: skip
+
+
+BENCH = Bench("pace", cells, measure)

@@ -1,12 +1,13 @@
 """Where figures come from, and whether the code of their methods has changed since.
 
-    python -m benchmarks.provenance            what is stale, cheapest first, with the command that remakes it
-    python -m benchmarks.provenance --adopt fair    a result file made on another machine is here: take its stamp
-    make figures                               the same as the first
+    python -m benchmarks.provenance            which scripts' files are stale, cheapest first, and what remakes them
+    python -m benchmarks.provenance --adopt learned_default     a file made on another machine is here: take its stamp
+    make figures                               the same, and which cells of benches are
 
-Beside every result file stands a stamp, in results/provenance.json: commit, versions, machine, and for every method a hash of the
-code that it is made of (its module and all that this imports of gramfold; comments, docstrings and empty lines do not count). The
-pages say which commit a table is of, and name the methods whose code is another by now. A test holds pages to that.
+Every cell of a bench (`benchmarks.kept`) has its commit, versions and machine with it, and for every method a hash of the code
+that it is made of (its module and all that this imports of gramfold; comments, docstrings and empty lines do not count). Of
+other result files the same stands in results/provenance.json. The pages say which commit a table is of, and name the methods
+whose code is another by now. A test holds pages to that.
 """
 
 import argparse
@@ -23,11 +24,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import gramfold
+from benchmarks import kept
 from gramfold.methods import find_method
 from gramfold.methods.registry import known_methods
 
 ROOT = Path(__file__).parents[1]
-RESULTS = Path(__file__).parent / "results"
+RESULTS = kept.RESULTS
 STAMPS = RESULTS / "provenance.json"
 SOURCE = Path(gramfold.__file__).parent
 PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "flwr", "xgboost", "xrfm")
@@ -51,39 +53,20 @@ SOURCES = {
     "secure": Source("secure", (), 5),
     "dask_fold": Source("dask_fold", ("afl",), 3),
     "lying_server": Source("lying_server", ("afl", "pace"), 5),
-    "texts": Source("texts", ANALYTIC, 5),
     "flower_overhead": Source("flower_overhead", ("pace",), 5),
     "flower_size_afl": Source("flower_size --method afl", ("afl",), 5),
     "flower_size_pace": Source("flower_size --method pace", ("pace",), 5),
     "pace_cost_bias_linear": Source("pace_cost FILE.npz --features bias+linear", ("pace",), 5),
     "pace_cost_bias_linear_fourier4096": Source("pace_cost FILE.npz --features bias+linear+fourier:4096", ("pace",), 20),
-    "clean_tables": Source("clean_tables FOLDER", ("pace",), 5),
-    "binary": Source("binary", ("pace",), 20),
-    "binary_100": Source("binary --first-seed 100", ("pace",), 15),
     "front_door": Source("front_door", ("pace", "afl"), 30),
     "dp": Source("dp FILE.npz", ("pace", "afl"), 15),
     "deepafl": Source("deepafl FILE.npz", ("deepafl", "pace", "afl"), 40),
-    "pace": Source("pace FILE.npz", ("pace", "apfl"), 60),
-    "site_tables": Source("site_tables", ("pace", "afl", "local"), 60),
-    "more_tables": Source("more_tables", ("pace", "afl", "local"), 60),
-    "every_data": Source("every_data --cifar FILE.npz --shift FILE.npz", ANALYTIC, 180),
     "differ": Source("differ FOLDER", ANALYTIC, 15),
-    "natural": Source("natural FOLDER", ANALYTIC, 60),
-    "noise": Source("noise FILE.npz", (*ANALYTIC, "gh-ofl", "fedavg"), 20),
-    "untouched": Source("untouched FOLDER", (*ANALYTIC, "gh-ofl", "fedavg"), 30),
     "gpu": Source("gpu", ("pace", "apfl"), 3),
-    "fair": Source(
-        "fair FILE.npz --device cuda --jobs 14",
-        (*ANALYTIC, "localclasses", "fedcgs", "gh-ofl", "fedcof", "safle", "fedavg", "fedavg-ft", "lp-ft", "fedrep"),
-        40,
-    ),
     "ceiling": Source("ceiling FILE.npz --device cuda", (), 10),
     "gradient_gpu": Source("gradient_gpu", ("heart-pfl",), 10),
     "gradient_table": Source("gradient_table FILE.npz --device cuda --jobs 14", (*ANALYTIC, "fedavg", "feddbe", "ditto"), 60),
     "gradient_images": Source("gradient_images FILE.npz --device cuda --jobs 13", ("fedavg", "heart-pfl"), 60),
-    "learned_default": Source("learned FILE.npz --device cuda", ("pace",), 15),
-    "learned_large": Source("learned FILE.npz --part large --device cuda", ("pace",), 20),
-    "learned_frontier": Source("learned FILE.npz --part frontier --device cuda", ("pace",), 40),
     "ablation_parts": Source("ablation parts --cifar FILE.npz --shift FILE.npz --tables FOLDER", ("pace",), 10),
     "ablation_features": Source("ablation features --cifar FILE.npz", ("pace",), 30),
     "ablation_precision": Source("ablation precision --cifar FILE.npz", ("pace",), 30),
@@ -218,29 +201,36 @@ def _device() -> str:
 
 
 def changed_since(name: str) -> list[str]:
-    """The methods of a result file whose code is another by now."""
-    code = stamps_now().get(name, {}).get("code", {})
-    return [method for method, then in code.items() if method not in known_methods() or code_of(method) != then]
+    """The methods of a result file, or of some of a bench's cells, whose code is another by now."""
+    codes = [line["code"] for line in kept.read(name).values()] or [stamps_now().get(name, {}).get("code", {})]
+    then = {(method, code) for of in codes for method, code in of.items()}
+    known = known_methods()
+    return sorted({method for method, code in then if method not in known or code_of(method) != code})
 
 
 def age(*names: str) -> str:
     """What a page says below a table: the commit that its figures are of, and of what they are older."""
     said = []
     for name in names:
-        found = stamps_now().get(name)
-        if found is None:
+        commits = made_at(name)
+        if not commits:
             said.append(f"`{name}`: of before commits were recorded, and of older code than this")
             continue
         changed = changed_since(name)
         older = f", **older than the code of {', '.join(changed)}**" if changed else ""
-        said.append(f"`{name}`: commit {found['commit']}{older}")
+        said.append(f"`{name}`: commit {', '.join(commits)}{older}")
     return f"*Figures: {'; '.join(said)}.*"
 
 
+def made_at(name: str) -> list[str]:
+    """The commits that a result file, or a bench's cells, are of."""
+    found = [line["commit"] for line in kept.read(name).values()] or [stamps_now().get(name, {}).get("commit")]
+    return [commit for commit in dict.fromkeys(found) if commit]
+
+
 def stale() -> list[str]:
-    """Result files that are of older code, cheapest first."""
-    known = [name for name in SOURCES if (RESULTS / f"{name}.json").exists()]
-    return sorted((name for name in known if name not in stamps_now() or changed_since(name)), key=lambda n: SOURCES[n].minutes)
+    """Result files that are missing or of older code, cheapest first."""
+    return sorted((name for name in SOURCES if not made_at(name) or changed_since(name)), key=lambda n: SOURCES[n].minutes)
 
 
 def main() -> None:
@@ -249,6 +239,10 @@ def main() -> None:
     given = parser.parse_args()
     if given.adopt:
         return adopt(given.adopt)
+    listed()
+
+
+def listed() -> None:
     names = stale()
     for name in names:
         made = SOURCES[name]

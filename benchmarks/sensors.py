@@ -1,15 +1,16 @@
 """Machines whose many sensors lie where each machine's do: every analytic method beside a ridge of each machine's own.
 
-    python -m benchmarks.sensors [--seeds 5]
+    python -m benchmarks sensors
 
 Eight machines of 200 samples and 192 columns, with a unit of its own for every column and an offset of its own for every
 machine's columns; the target depends on the columns alike at all machines, up to a tenth, and on an offset of the machine's. Root
 mean squared errors on 200 further samples of each machine, mean over machines and its standard error over seeds. The rival is
-scikit-learn's RidgeCV on standardised columns, one for each machine. Writes benchmarks/results/sensors.json.
+scikit-learn's RidgeCV on standardised columns, one for each machine. Five seeds.
 """
 
-import argparse
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model import RidgeCV
@@ -17,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gramfold as gf
-from benchmarks.timing import write
+from benchmarks.bench import Bench, Cell, Given, Row, seeds
 from gramfold.methods import Method
 
 MACHINES, SAMPLES, COLUMNS = 8, 200, 192
@@ -61,15 +62,23 @@ def measure(seed: int, methods: dict[str, Method] = METHODS, **made: float) -> d
     return found
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=5)
-    seeds = parser.parse_args().seeds
+def cells(given: Given) -> Iterator[Cell]:
+    return (Cell((seed,), tuple(method.name for method in METHODS.values()), 20) for seed in seeds(given, 5))
+
+
+def measure_seed(given: Given, seed: int) -> list[Row]:
     warnings.simplefilter("ignore")
-    runs = [measure(seed) for seed in range(seeds)]
-    summary = {}
-    for name in runs[0]:
-        values = np.array([run[name] for run in runs])
-        summary[name] = [round(float(values.mean()), 3), round(float(values.std(ddof=1) / np.sqrt(seeds)), 3)]
-        print(f"{name:20s} {summary[name][0]:.3f} ({summary[name][1]:.3f})")
-    write("sensors", {"seeds": seeds, "rmse": summary})
+    return [{"seed": seed, "model": name, "rmse": rmse} for name, rmse in measure(seed).items()]
+
+
+def figures(rows: list[Row]) -> dict[str, Any]:
+    """Means and standard errors over seeds."""
+    found = {}
+    for name in dict.fromkeys(row["model"] for row in rows):
+        values = np.array([row["rmse"] for row in rows if row["model"] == name])
+        error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+        found[name] = [round(float(values.mean()), 3), round(error, 3)]
+    return {"seeds": len({row["seed"] for row in rows}), "rmse": found}
+
+
+BENCH = Bench("sensors", cells, measure_seed, figures)

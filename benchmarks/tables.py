@@ -13,9 +13,9 @@ from scipy.stats import t
 from benchmarks.cells import markdown
 from benchmarks.dask_fold import page as dask_page
 from benchmarks.differ import page as differ_page
+from benchmarks.kept import RESULTS, load
 from benchmarks.pages import fair
 from benchmarks.provenance import age
-from benchmarks.timing import RESULTS, load
 from gramfold.bench import open_bench
 from gramfold.bench.published import HEART_PFL_PROTOCOL
 from gramfold.methods.pace.sizes import bytes_of
@@ -413,9 +413,9 @@ def _trained(row: dict[str, Any], device: str) -> float:
     return float(trained / sum(row["seconds"].values()) * row["cpu_seconds"] if device == "cpu" else trained)
 
 
-def binary(settings: list[str] | None = None, models: list[str] | None = None, name: str = "binary") -> str:
-    """Few classes on small tables: log loss and area under the curve, a column for each model."""
-    found_in = load(name)["settings"]
+def binary(settings: list[str] | None = None, models: list[str] | None = None, again: bool = False) -> str:
+    """Few classes on small tables: log loss and area under the curve, a column for each model. `again`: of ten other seeds."""
+    found_in = load("binary")["again" if again else "settings"]
     settings, models = settings or list(found_in), models or list(next(iter(found_in.values())))
     lines = [f"| | {' | '.join(models)} |", "| --- |" + " ---: |" * len(models)]
     for setting in settings:
@@ -423,7 +423,7 @@ def binary(settings: list[str] | None = None, models: list[str] | None = None, n
         pairs = [(found[model].get("log_loss"), found[model]["auc"]) for model in models]
         texts = [f"{'-' if loss is None else format(loss[0], '.3f')} / {auc[0]:.3f}" for loss, auc in pairs]
         lines.append(f"| {setting} | {' | '.join(texts)} |")
-    return "\n".join([*lines, "", age(name)])
+    return "\n".join([*lines, "", age("binary")])
 
 
 def choosing() -> str:
@@ -611,7 +611,8 @@ def _texts() -> str:
 
 def learned() -> str:
     """The learned metric: CIFAR-100 beside gradient descent on the pooled data, budgets of bytes, and tables cut by site."""
-    default, large, ceiling = load("learned_default"), load("learned_large"), load("ceiling")
+    found, ceiling = load("learned"), load("ceiling")
+    default, large = found["default"], found["large"]
     columns = cells(default)
     lines = [
         "| | " + " | ".join(f"{clients} clients, {alpha}" for clients, alpha in columns) + " | shared model |",
@@ -634,7 +635,7 @@ def learned() -> str:
     mean = max(abs(float(np.mean([row["estimate"] - row["pace"] for row in cell]))) for cell in runs)
     says = f"With a learned metric the estimate is off by {100 * mean:.2f} points in the worst of {len(runs)} cells, means over three seeds "
     says += f"({100 * off:.2f} in the worst single run); the worst calibration error is {ece:.3f}."
-    aged = age("ceiling", "learned_default", "learned_large", "learned_frontier", "site_tables")
+    aged = age("ceiling", "learned", "site_tables")
     return "\n".join([*lines, "", says, "", frontier(), "", site_tables(), "", aged])
 
 
@@ -644,7 +645,7 @@ def cells_of(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 def frontier() -> str:
     """What a budget of bytes buys, now and before."""
-    rows = load("learned_frontier")
+    rows = load("learned")["frontier"]
     lines = [
         "| budget | what PACE takes | bytes, mean | rounding | 0.1: before | now | gain | 1.0: before | now | gain |",
         "| --- | --- | ---: |" + " ---: |" * 7,
@@ -752,7 +753,29 @@ def ablation() -> str:
                 texts += [f"{mine[0]['bytes'] / 1e6:.1f}", f"{mine[0]['rounding']:.1g}"]
             lines.append(f"| {name} | {' | '.join(texts)} |")
         pages += ["\n".join(lines), age(f"ablation_{group}")]
+    pages += [_before_and_after(), age("frozen")]
     return "\n\n".join(pages) + "\n"
+
+
+def _before_and_after() -> str:
+    """What the last change of PACE moved."""
+    rows = load("frozen")
+    lines = [
+        "## The last change of PACE", "",
+        "The same cuts before it and after it, on one core: means over clients and seeds, what changed, and the standard error of that over seeds (none: one seed). "
+        "Made by `python -m benchmarks.frozen`.", "",
+        "| | seeds | accuracy or error | changed by | log loss | changed by |", "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]  # fmt: skip
+    for data, cut in dict.fromkeys((row["data"], row["cut"]) for row in rows):
+        mine = {row["figure"]: row for row in rows if (row["data"], row["cut"]) == (data, cut)}
+        first, told = mine.get("accuracy") or mine["rmse"], [f"{data}, {cut}"]
+        told.append(str(first["seeds"]))
+        for row in (first, mine.get("log_loss")):
+            told += ["", ""] if row is None else [
+                f"{row['before']:.4g}", f"{row['change']:+.2g}" + (f" ± {row['error']:.1g}" if row["seeds"] > 1 else "")
+            ]  # fmt: skip
+        lines.append(f"| {' | '.join(told)} |")
+    return "\n".join(lines)
 
 
 def _parts() -> str:
@@ -768,6 +791,9 @@ def _parts() -> str:
             mine, whole = (
                 [row for row in rows if (row["data"], row["cut"], row["name"]) == (data, cut, each)] for each in (name, names[0])
             )
+            if not mine:
+                told.append("-")
+                continue
             figure = float(np.mean([row["figure"] for row in mine]))
             away = [one["figure"] - other["figure"] for one, other in zip(mine, whole, strict=True)]
             error = f" ± {np.std(away, ddof=1) / len(away) ** 0.5:.2f}" if len(away) > 1 else ""
@@ -780,7 +806,8 @@ def _parts() -> str:
 
 ABLATION = """# What each part of PACE brings
 
-A part is a value in a tuple, and so is a prior: `replace(method, parts=..., priors=...)`. Every column has one shared solution, of which clients make their heads with one thing changed.
+A part is a value in a tuple, and so is a prior: `replace(method, parts=..., priors=...)`. Every column has one shared solution, of which clients make their heads with one thing changed; the last rows change
+what the shared solution is made of, where PACE chooses that.
 First the mean accuracy over clients in points and the log loss; of Parkinson's patients and Friedman's function root mean square errors. Below it, what each change does to the first figure, with its standard error over seeds,
 and the log loss that it leaves. Made by `python -m benchmarks.ablation parts` and `python -m benchmarks.tables`.
 
@@ -840,7 +867,7 @@ def main() -> None:
     _put(ROOT / "README.md", fair.front())
     _put(ROOT / "docs" / "gradient.md", gradient_gpu())
     _put(
-        ROOT / "docs" / "pace.md", f"{binary()}\n\nTen other seeds (100 to 109), of some of them:\n\n{binary(name='binary_100')}"
+        ROOT / "docs" / "pace.md", f"{binary()}\n\nTen other seeds (100 to 109), of some of them:\n\n{binary(again=True)}"
     )
     settings = ["breast cancer, iid", "breast cancer, skewed", "synthetic, 50 columns, skewed", "iris (3 classes)"]
     models = ["PACE personal", "PACE shared", "pooled LR, C = 1", "LR per hospital"]

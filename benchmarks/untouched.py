@@ -1,9 +1,9 @@
 """Data sets, and a backbone, that no constant ever saw: run once for a release, everything frozen before. Nobody tunes on it.
 
-    python -m benchmarks.untouched [FOLDER] [--seeds 3]
+    python -m benchmarks untouched [--data FOLDER]
 
 Whoever looks at these figures while changing a method spends them: then they are development data, and this file needs others. So
-a release that has its figures is not measured again (delete its rows, and say why in the changelog).
+a release that has its figures is not measured again (delete its lines, and say why in the changelog). Three seeds.
 
 - *texts*: what functions of six libraries say of themselves, as MiniLM's embeddings; which library. Cut among ten clients.
 - *ResNet*: images of 20 classes as the 128 features of a narrow ResNet that was trained on 80 others (FOLDER has both).
@@ -14,27 +14,28 @@ Rivals with classes: FedAvg (linear, 60 rounds, its rate chosen on held-out samp
 temperature and a weight of the prior fitted on held-out samples; FedHiP, APFL and Local as they are.
 """
 
-import argparse
 import importlib
 import inspect
-import json
 from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import gramfold as gf
-from benchmarks.evidence import PLAIN, Evidence
-from benchmarks.natural import Packaged, measured
-from benchmarks.noise import CLOSED, HELPED, fedavg
-from benchmarks.provenance import RESULTS, stamp
+from benchmarks.bench import Bench, Cell, Given, Row, seeds
+from benchmarks.evidence import Evidence
+from benchmarks.natural import MODELS, SLOW, Natural, Packaged, measured, methods_of
+from benchmarks.noise import CLOSED, fitted, method
+from benchmarks.prepared import arrays
 from gramfold import networks
 from gramfold.backbones import open_backbone
 from gramfold.version import __version__
 
 LIBRARIES = ("numpy", "pandas", "polars", "torch", "networkx", "sympy")
-MOST, LONGEST, CUTS, CLIENTS, ROUNDS = 200, 400, ("dirichlet:0.3", "iid"), 10, 60
+MOST, LONGEST, CUTS, ROUNDS = 200, 400, ("dirichlet:0.3", "iid"), 60
+CLIENTS = {"texts": 10, "ResNet": 30}
+SEEDS = 3
 NATURAL = {
     "reading, by Tennessee school": Packaged("mlmRev", "star", "read", "sch", ("id", "tch", "math", "birthq")),
     "written marks, by school": Packaged("mlmRev", "Gcsemv", "written", "school", ("student",)),
@@ -74,51 +75,47 @@ def residual(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(rows), labels
 
 
-def classified(name: str, X: np.ndarray, codes: np.ndarray, clients: int, seed: int) -> Iterator[dict[str, Any]]:
-    for cut in CUTS:
-        parts = gf.Federation.split(X, codes, clients=clients, partition=cut, test_size=0.25, random_state=seed)
-        methods: dict[str, Any] = {**{key: made() for key, made in CLOSED.items()}, "FedAvg": fedavg(parts, ROUNDS)}
-        for called, method in methods.items():
-            weights = PLAIN
-            if called in HELPED:
-                held = parts.validation()
-                weights = Evidence(gf.run(method, held).heads, held).fitted()
-            evidence = Evidence(gf.run(method, parts).heads, parts)
-            row = {"data": f"{name}, {cut}", "seed": seed, "model": called, "accuracy": evidence.accuracy(weights)}
-            yield {**row, "log_loss": evidence.loss(weights), "rows": len(codes), "clients": clients}
-            print(name, cut, seed, called, f"{row['accuracy']:.4f}", flush=True)
+def classes(folder: Path | None) -> dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]]:
+    return {"texts": texts, **({} if folder is None else {"ResNet": partial(residual, folder)})}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--seeds", type=int, default=3)
-    given = parser.parse_args()
-    path = RESULTS / "untouched.json"
-    kept = json.loads(path.read_text()) if path.exists() else {}
-    if kept.get(__version__, {}).get("whole"):
-        print(f"{__version__} has its figures: whoever measures again, tunes. Delete them if they are wrong, and say so")
-        return
-    sources: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {"texts": texts}
-    if given.folder is not None:
-        sources["ResNet"] = lambda: residual(given.folder)
-    rows: list[dict[str, Any]] = []
-
-    def keep(whole: bool) -> None:
-        path.write_text(json.dumps({**kept, __version__: {"whole": whole, "rows": rows}}, indent=0) + "\n")
-
-    for name, read in sources.items():
-        X, codes = read()
-        for seed in range(given.seeds):
-            rows += classified(name, X, codes, CLIENTS if name == "texts" else 30, seed)
-            keep(False)
-    for seed in range(given.seeds):
-        for name, packaged in NATURAL.items():
-            rows += measured(name, packaged.read, seed)
-            keep(False)
-    keep(True)
-    stamp("untouched")
+def sources(given: Given) -> dict[str, Callable[[], Natural | tuple[np.ndarray, np.ndarray]]]:
+    """What `benchmarks.prepared` keeps."""
+    there = {f"{name} {seed}": partial(packaged.read, seed) for name, packaged in NATURAL.items() for seed in range(SEEDS)}
+    return {**classes(given.data), **there}
 
 
-if __name__ == "__main__":
-    main()
+@lru_cache(1)
+def data_set(given: Given, name: str, seed: int) -> Natural | tuple[np.ndarray, np.ndarray]:
+    if name in CLIENTS:
+        X, codes = arrays(given, "untouched", name, classes(given.data)[name])
+        return X, codes
+    X, y, owner, kind, train = (*arrays(given, "untouched", f"{name} {seed}", partial(NATURAL[name].read, seed)), None)[:5]
+    return Natural(X, y, owner, bool(kind), train)
+
+
+def cells(given: Given) -> Iterator[Cell]:
+    for seed in seeds(given, SEEDS):
+        for name in classes(given.data):
+            for cut in CUTS:
+                for called in (*CLOSED, "FedAvg"):
+                    yield Cell((__version__, name, seed, called, cut), (called.lower(),), 30)
+        for name in NATURAL:
+            yield from (Cell((__version__, name, seed, model), methods_of(model), 60 if model in SLOW else 5) for model in MODELS)
+
+
+def measure(given: Given, release: str, name: str, seed: int, called: str, cut: str = "") -> list[Row]:
+    data = data_set(given, name, seed if name in NATURAL else 0)
+    if isinstance(data, Natural):
+        return [{"release": release, **measured(name, data, seed, called)}]
+    X, codes = data
+    parts = gf.Federation.split(X, codes, clients=CLIENTS[name], partition=cut, test_size=0.25, random_state=seed)
+    made = method(called, parts, given.rounds or ROUNDS)
+    weights = fitted(called, made, parts)
+    evidence = Evidence(gf.run(made, parts).heads, parts)
+    size = {"rows": len(codes), "clients": CLIENTS[name]}
+    figures = {"accuracy": evidence.accuracy(weights), "log_loss": evidence.loss(weights)}
+    return [{"release": release, "data": f"{name}, {cut}", "seed": seed, "model": called, **size, **figures}]
+
+
+BENCH = Bench("untouched", cells, measure)

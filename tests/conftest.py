@@ -15,15 +15,16 @@ from gramfold.cli.main import main
 settings.register_profile("gramfold", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("gramfold")
 
-# Real nodes and processes that keep deadlines, and a browser: on a small machine they want it to themselves.
-ALONE = ("test_network", "test_processes.py", "test_flower_command.py", "test_dask_cluster.py")
+# Tests that start real nodes, clusters or a browser; what a file starts once is used by all tests of the file.
+PROCESSES = ("test_network.py", "test_network_", "test_processes.py", "test_flower_command.py", "test_dask_cluster.py")
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m chooses
+@pytest.hookimpl(tryfirst=True)  # before -m chooses, and before tests are dealt out to workers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.name.startswith(ALONE) or item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.alone)
+        if item.path.name.startswith(PROCESSES) or item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.processes)
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture(scope="session", autouse=True)

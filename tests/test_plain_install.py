@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +40,15 @@ def call(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         list(map(str, command)), cwd=cwd, env=environment(), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
     )
+
+
+@cache
+def modules(place: Path) -> dict[str, Any]:
+    """Where gramfold is installed, its modules, and what those lack that cannot be imported."""
+    done = call(place / "venv/bin/python", "-c", IMPORT_ALL, cwd=place)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +94,16 @@ def test_alone_it_prints_its_help_and_lists_its_methods(place):
     assert "pace" in listed.stdout
 
 
+def test_the_benches_of_the_papers_are_not_in_it_and_the_command_says_where_they_are(place):
+    assert [name for name in modules(place)["names"] if "bench" in name] == ["gramfold.cli.benches"]
+    (place / "bench.json").write_text('{"bench": "apfl"}')
+    for arguments in (["bench", "apfl", "--quick"], ["bench", "-x"], ["report", "bench.json"]):
+        done = gramfold(place, *arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("error: the benches are not installed: clone the repository")
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
 def test_ctrl_c_is_told_in_one_word(place):
     script = """
 from gramfold.cli import main
@@ -98,9 +119,7 @@ main.main()
 
 
 def test_every_module_imports_unless_it_needs_an_extra_and_says_so(place):
-    done = call(place / "venv/bin/python", "-c", IMPORT_ALL, cwd=place)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = modules(place)
     assert Path(found["from"]).is_relative_to(place), "the installed package, not the sources"
     assert len(found["names"]) > 50
     assert set(found["missing"].values()) <= EXTRAS, found["missing"]

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.stats import t
 
 from benchmarks.claims import claim
-from benchmarks.timing import load
+from benchmarks.kept import load
 
 PAGE = "docs/gradient_results.md"
 

@@ -1,7 +1,7 @@
 """What docs/privacy.md says in words of the attack."""
 
 from benchmarks.claims import claim
-from benchmarks.timing import load
+from benchmarks.kept import load
 
 PAGE = "docs/privacy.md"
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from benchmarks.claims import claim
-from benchmarks.timing import load
+from benchmarks.kept import load
 
 PAGE = "docs/results.md"
 

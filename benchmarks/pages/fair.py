@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.provenance import RESULTS, age
+from benchmarks import kept
+from benchmarks.provenance import age
 
 NAMES = {
     "local": "Local", "afl": "AFL", "localclasses": "LocalClasses", "fedhip": "FedHiP", "apfl": "APFL", "fedcgs": "FedCGS",
@@ -25,7 +26,7 @@ WAYS = ("plain", "masked", "with_prior")
 
 
 def load() -> dict[str, Any]:
-    return json.loads((RESULTS / "fair.json").read_text())
+    return kept.load("fair")
 
 
 def found() -> dict[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError, InstallError, OptionError
 
 
 def require(module: str, extra: str, what: str) -> Any:
@@ -17,7 +17,7 @@ def require(module: str, extra: str, what: str) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         missing = (error.name or module).partition(".")[0]
-        raise GramfoldError(f'{what} needs the package {missing}; install it with: pip install "gramfold[{extra}]"') from None
+        raise InstallError(f'{what} needs the package {missing}; install it with: pip install "gramfold[{extra}]"') from None
 
 
 def import_from(place: str) -> ModuleType:
@@ -44,12 +44,12 @@ def object_at(place: str, what: str) -> Any:
     """What is called so at FILE.py:NAME or module:NAME. It runs that file: only for what a user names."""
     module, _, name = place.rpartition(":")
     if not module:
-        raise GramfoldError(f"cannot read {what} {place!r}; write FILE.py:NAME or python:MODULE:NAME")
+        raise OptionError(f"cannot read {what} {place!r}; write FILE.py:NAME or python:MODULE:NAME")
     if module.endswith(".py") and not Path(module).is_file():
-        raise GramfoldError(f"{what} {place}: no such file: {module}")
+        raise FileError(f"{what} {place}: no such file: {module}")
     if not module.endswith(".py") and "" not in sys.path:  # a module in the working folder, as python -m would find it
         sys.path.insert(0, "")
     try:
         return getattr(import_from(module), name)
     except Exception as error:  # whatever the user's own file raises
-        raise GramfoldError(f"{what} {place} cannot be imported: {type(error).__name__}: {error}") from None
+        raise OptionError(f"{what} {place} cannot be imported: {type(error).__name__}: {error}") from None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError, OriginError
 
 BACKBONE, TABLE = "backbone", "table"
 SERIES = "series"
@@ -55,7 +55,7 @@ class Origin:
         try:
             return cls.from_dict(json.loads(text))
         except (GramfoldError, *MALFORMED) as error:
-            raise GramfoldError(f"{whose} does not say where its features come from: {error}") from None
+            raise OriginError(f"{whose} does not say where its features come from: {error}") from None
 
     @classmethod
     def from_dict(cls, fields: Any) -> "Origin":
@@ -67,13 +67,13 @@ class Origin:
             if not all(isinstance(part, str) for part in (made.name, made.fingerprint)):
                 raise ValueError("its name and fingerprint must be text")
         except MALFORMED as error:
-            raise GramfoldError(f"cannot read where features come from: {error}") from None
+            raise OriginError(f"cannot read where features come from: {error}") from None
         return made
 
     def require(self, other: "Origin | None", whose: str) -> None:
         """Raise where samples are known to come from elsewhere; numbers of unknown origin are taken on trust."""
         if other is not None and other.fingerprint != self.fingerprint:
-            raise GramfoldError(f"{whose} comes from {other}, but this head was made for {self}; {_REMEDY[self.kind]}")
+            raise OriginError(f"{whose} comes from {other}, but this head was made for {self}; {_REMEDY[self.kind]}")
 
 
 class KnownRows(np.ndarray[Any, Any]):

@@ -13,6 +13,7 @@ from gramfold.backbones.onnx_model import OnnxBackbone
 from gramfold.backbones.packaged import PACKAGES, weights_of
 from gramfold.backbones.pixels import Pixels, cubic, enlarged, read_image
 from gramfold.backbones.pooling import pool_patches, pool_words
+from gramfold.errors import BackboneError, OriginError
 from raw_cases import pictures, write_function, write_tokens_model
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -110,7 +111,7 @@ def test_an_onnx_model_of_texts_has_its_tokenizer_beside_it(tmp_path):
     nodes = [helper.make_node("Gather", ["table", "input_ids"], ["tokens"], axis=0)]
     graph = helper.make_graph(nodes, "words", given, [found], [onnx.numpy_helper.from_array(table, "table")])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8), str(tmp_path / "m.onnx"))
-    with pytest.raises(GramfoldError, match=r"takes words, but no tokenizer\.json lies beside it"):
+    with pytest.raises(BackboneError):
         open_backbone(f"onnx:{tmp_path / 'm.onnx'}")
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[PAD]": 0, "a": 1, "b": 2, "[UNK]": 3}, unk_token="[UNK]"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
@@ -132,7 +133,7 @@ def test_fingerprints_cover_weights_tensor_and_pooling(tokens_file, tmp_path):
     origin = same.origin
     assert reopen(origin).fingerprint == same.fingerprint
     write_tokens_model(tokens_file, width=7)
-    with pytest.raises(GramfoldError, match="but this head was made for"):
+    with pytest.raises(OriginError):
         reopen(origin)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import gramfold as gf
 from gramfold.backbones import open_backbone
 from gramfold.backbones.series import rows_of
-from gramfold.errors import GramfoldError
+from gramfold.errors import ClientsError, GramfoldError
 from gramfold.federation import load_npz
 
 
@@ -49,7 +49,7 @@ def test_clients_that_are_read_apart_have_the_features_of_one_table():
 
 def test_clients_with_series_of_different_lengths_must_name_one():
     X, y = waves(20)
-    with pytest.raises(GramfoldError, match=r"has inputs from .* use one for all"):
+    with pytest.raises(ClientsError):
         gf.Federation.from_clients({"a": (gf.series(X), y), "b": (gf.series(X[:, :30]), y)})
     gf.Federation.from_clients({"a": (gf.series(X, steps=60), y), "b": (gf.series(X[:, :30], steps=60), y)})
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import gramfold as gf
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, OptionError, ResultError
 from gramfold.federation import load_dataset
 from gramfold.privacy import Privacy
-from gramfold.sklearn_api.estimators import _weighted
+from gramfold.sklearn_api.weights import weighted
 from strategies import relative
 
 pytest.importorskip("cryptography", reason="a secure sum needs the package cryptography")
@@ -87,7 +87,7 @@ def test_two_clients_cannot_hide_from_each_other(blobs):
 
 
 def test_weights_are_in_the_sum_too(federation, rng):
-    made = _weighted(federation, {client.name: rng.uniform(0.5, 3, client.train().n) for client in federation})
+    made = weighted(federation, {client.name: rng.uniform(0.5, 3, client.train().n) for client in federation})
     plain, secure = gf.run(gf.AFL(), made), gf.run(gf.AFL(), made, secure=SECURE)
     assert apart(secure, plain, made) < 1e-9
     assert secure.run.total.weight == pytest.approx(plain.run.total.weight, rel=1e-12) != secure.run.total.n
@@ -111,7 +111,7 @@ def test_noise_is_stated_and_vanishes_as_eps_grows(method, secure, federation):
     assert "not the figures" in stated["covers"]
     assert stated["noise"] == ("each client's upload" if secure is None else "the sum of the uploads")
     X, y = federation.clients[0].train()[:2]
-    with pytest.raises(GramfoldError, match="made with noise"):
+    with pytest.raises(ResultError):
         noisy.forget(X, y, federation.clients[0].name)
 
 
@@ -119,7 +119,7 @@ def test_a_plain_run_is_not_gone_on_with_as_a_secure_one(federation, tmp_path):
     gf.run(gf.AFL(), federation, checkpoint=tmp_path)
     with pytest.raises(GramfoldError, match="other data or settings"):
         gf.run(gf.AFL(), federation, checkpoint=tmp_path, secure=SECURE)
-    with pytest.raises(GramfoldError, match="on the CPU"):
+    with pytest.raises(OptionError):
         gf.run(gf.AFL(), federation, device="meta", secure=SECURE)
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import gramfold as gf
 from gramfold import GramfoldError
 from gramfold.backbones import open_backbone
+from gramfold.errors import HeadError, OriginError
 from gramfold.export import onnx_model, write_onnx, write_sklearn, write_torch
 from gramfold.extraction import load_data
 from gramfold.features import (
@@ -185,7 +186,7 @@ def test_one_file_from_pixels_to_probabilities(pooling, tmp_path):
     assert np.abs(shares - head.predict_proba(backbone(images))).max() < CLOSE
     assert labels.tolist() == [("red", "green", "blue")[code] for code in codes]
     assert write_onnx(head, tmp_path / "alone.onnx", head_only=True) == "from features"
-    with pytest.raises(GramfoldError, match="but this head was made for"):
+    with pytest.raises(OriginError):
         onnx_model(head, open_backbone(f"onnx:{tmp_path / 'tokens.onnx'}"))
 
 
@@ -241,7 +242,7 @@ def test_a_scikit_learn_estimator(federation, blobs, tmp_path):
     assert model.score(X, y) == head.score(X, y)
     assert get_scorer("roc_auc_ovr")(model, X, y) > 0.8
     assert model.head.origin == head.origin
-    with pytest.raises(GramfoldError, match="is an exported head"):
+    with pytest.raises(HeadError):
         model.fit(X, y)
 
 
@@ -264,7 +265,7 @@ def test_the_command_writes_all_three(gramfold, federation, tmp_path):
 def test_a_trained_network_goes_to_torch_alone(federation):
     pytest.importorskip("torch", reason="torch is not installed")
     head = gf.run(gf.FedAvg(rounds=2, lr=0.1), federation).heads["1"]
-    with pytest.raises(GramfoldError, match="a trained network is not exported to ONNX; use --torch"):
+    with pytest.raises(HeadError):
         onnx_model(head)
-    with pytest.raises(GramfoldError, match="use --torch"):
+    with pytest.raises(HeadError):
         write_sklearn(head, Path("x.joblib"))

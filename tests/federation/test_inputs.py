@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import torch
 
 import gramfold as gf
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, OptionError
 from gramfold.federation import digits, load_npz
 from gramfold.numerics import inputs
 
@@ -260,7 +260,7 @@ def test_a_method_may_be_given_by_name():
     assert gf.run("pace", federation).mean_accuracy == gf.run(gf.PACE(), federation).mean_accuracy
     with pytest.raises(GramfoldError, match="unknown method 'pase'"):
         gf.run("pase", federation)
-    with pytest.raises(GramfoldError, match=r"an instance such as gf.PACE\(\)"):
+    with pytest.raises(OptionError):
         gf.run(gf.PACE, federation)
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import gramfold as gf
 from gramfold import files, wire
+from gramfold.errors import PartsError
 from gramfold.files.parts import PartFile, hashes
 from gramfold.files.reading import Reading
 from gramfold.wire import Packet
@@ -78,7 +79,7 @@ def test_a_copy_under_another_name_is_the_same_part(six, tmp_path):
     content = np.load(paths[0].with_suffix(".npz"))
     np.savez(tmp_path / "copy of 0.npz", **content)
     files.fold(task, [tmp_path / "copy of 0.npz"]).save(tmp_path / "copy.moments")
-    with pytest.raises(gf.GramfoldError, match="both hold part"):
+    with pytest.raises(PartsError):
         files.merge([paths[0], tmp_path / "copy.moments"])
 
 
@@ -98,7 +99,7 @@ def test_the_sum_may_be_among_what_is_merged(six, tmp_path):
     assert len(files.merge([*paths[:4], out], out).parts) == 4
     assert len(files.merge([*paths, out], out).parts) == 6
     assert len(files.merge([out, *paths[4:]], out).parts) == 6
-    with pytest.raises(gf.GramfoldError, match="would count twice"):
+    with pytest.raises(PartsError):
         files.merge([out, *paths[3:]], out)
 
 
@@ -130,7 +131,7 @@ def test_what_answers_another_question_is_refused_with_what_differs(method, othe
     with pytest.raises(gf.GramfoldError, match=what) as caught:
         files.merge([paths[0], tmp_path / "strange.moments"])
     assert "\n" not in str(caught.value)
-    with pytest.raises(gf.GramfoldError, match="do not add up"):
+    with pytest.raises(PartsError):
         files.following(task, PartFile.load(tmp_path / "strange.moments"))
 
 
@@ -142,12 +143,12 @@ def test_other_classes_and_another_round_are_refused(six, tmp_path):
     with pytest.raises(gf.GramfoldError, match=r"differ in their classes \(\[0, 1, 2\] and \[0, 1\]\)"):
         files.merge([paths[0], tmp_path / "three.moments"])
     files.fold(files.begin(gf.AFL(features="bias+linear"), Reading()), [data[0]]).save(tmp_path / "about.moments")
-    with pytest.raises(gf.GramfoldError, match="do not add up"):
+    with pytest.raises(PartsError):
         files.merge([paths[0], tmp_path / "about.moments"])
     final = files.following(task, files.merge(paths))
-    with pytest.raises(gf.GramfoldError, match="this run is finished"):
+    with pytest.raises(PartsError):
         files.fold(final, [data[0]])
-    with pytest.raises(gf.GramfoldError, match="the run is not finished"):
+    with pytest.raises(PartsError):
         files.personal(task, [data[0]])
 
 
@@ -188,9 +189,9 @@ def test_damaged_and_foreign_files_are_refused(kind, six, tmp_path):
 def test_a_task_file_is_no_part_file(six, tmp_path):
     task, paths = six
     task.save(tmp_path / "a.task")
-    with pytest.raises(gf.GramfoldError, match="is no part file"):
+    with pytest.raises(PartsError):
         PartFile.load(tmp_path / "a.task")
-    with pytest.raises(gf.GramfoldError, match="is no task file"):
+    with pytest.raises(PartsError):
         files.TaskFile.load(paths[0])
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import gramfold as gf
 from gramfold import files
+from gramfold.errors import PartsError
 from gramfold.federation import load_npz
 from gramfold.files.reading import Reading
 from gramfold.methods import ANALYTIC
@@ -148,13 +149,13 @@ def test_a_part_of_earlier_rounds_alone_is_refused(tmp_path):
             files.fold(task, [path]).save(tmp_path / f"{k}.moments")
         task = files.following(task, files.merge([tmp_path / f"{k}.moments" for k in range(len(taking))]))
     assert len(files.personal(task, [paths[0]]).heads) > 1
-    with pytest.raises(gf.GramfoldError, match="had a say in earlier rounds and is not in the last sum"):
+    with pytest.raises(PartsError):
         files.personal(task, [paths[2]])
 
 
 @pytest.mark.parametrize("method", [gf.FedAvg(lr=0.1), gf.Ditto(lr=0.1)], ids=lambda method: method.name)
 def test_methods_that_train_are_refused(method):
-    with pytest.raises(gf.GramfoldError, match="with a memory at every client; use gramfold run"):
+    with pytest.raises(PartsError):
         files.begin(method, Reading())
 
 

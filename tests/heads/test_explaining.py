@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import gramfold as gf
 from gramfold import features
+from gramfold.errors import HeadError
 from gramfold.features.ways import Way
 from gramfold.heads import Stream
 from gramfold.numerics import arrays
@@ -141,5 +142,5 @@ def test_an_explanation_is_a_frame_and_plain_values(table, table_head):
 def test_images_have_no_columns(monkeypatch):
     made = head_of("relu:20", (0, 1))
     monkeypatch.setattr(gf.Head, "shape", (1, 5, 1))
-    with pytest.raises(gf.GramfoldError, match="images have no columns"):
+    with pytest.raises(HeadError):
         made.explain(np.zeros((1, 1, 5, 1)))

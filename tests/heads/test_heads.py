@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import gramfold as gf
 from gramfold import features, networks
+from gramfold.errors import FeaturesError, HeadError
 from gramfold.heads import Stream, softmax
 from gramfold.heads.torch_head import TorchHead
 from gramfold.wire import FORMAT, Packet
@@ -187,7 +188,7 @@ def test_what_is_no_head_is_refused(tmp_path):
     with pytest.raises(gf.GramfoldError, match="cannot read"):
         gf.load_head(tmp_path / "nowhere")
     gf.Moments.from_features(X, np.zeros(20, int), classes=2).save(tmp_path / "moments")
-    with pytest.raises(gf.GramfoldError, match="holds no head"):
+    with pytest.raises(HeadError):
         gf.load_head(tmp_path / "moments")
     data = head().pack().to_bytes()
     for size in (0, 8, 100, len(data) - 1):
@@ -217,7 +218,7 @@ def test_a_small_file_takes_little_to_refuse(tmp_path, what):
 def test_a_map_is_drawn_when_there_are_rows_for_it():
     with limited_memory(2**30):
         made = features.draw(features.parse("relu:7"), 10**9, seed=77)
-        with pytest.raises(gf.GramfoldError, match="expected rows"):
+        with pytest.raises(FeaturesError):
             made(X)
 
 
@@ -242,7 +243,7 @@ def test_a_network_is_made_once_its_weights_are_there(tmp_path, changes):
 def test_a_file_makes_its_reader_open_no_other(tmp_path, monkeypatch):
     (tmp_path / "x").write_bytes(torch_packet(pretrained=str(tmp_path / "secret.pt")).to_bytes())
     monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("it was opened"))
-    with pytest.raises(gf.GramfoldError, match="names another file"):
+    with pytest.raises(HeadError):
         gf.load_head(tmp_path / "x")
 
 
@@ -261,5 +262,5 @@ def test_decisions_have_the_shape_that_scikit_learn_wants():
         found = made.decision_function(X)
         assert found.shape == ((60,) if classes == 2 else (60, 3))
         np.testing.assert_array_equal((found > 0).astype(int) if classes == 2 else found.argmax(1), made.predict_codes(X))
-    with pytest.raises(gf.GramfoldError, match="values, not classes"):
+    with pytest.raises(HeadError):
         head(None).decision_function(np.zeros((1, 3)))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, make_friedman1, make_friedman3
 
 import gramfold as gf
+from gramfold.errors import HeadError
 from gramfold.heads import Errors
 
 Split = dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
@@ -79,10 +80,10 @@ def test_heads_of_every_client_the_shared_one_files_and_the_estimator_give_them(
 def test_what_gives_none_says_so():
     X, y = make_friedman1(60, random_state=0)
     head = gf.run("afl", gf.Federation.split(X, y, clients=2, regression=True)).heads["0"]
-    with pytest.raises(gf.GramfoldError, match="PACE does"):
+    with pytest.raises(HeadError):
         head.predict_interval(X)
     head = gf.run("pace", gf.Federation.split(X, y, clients=2, regression=True)).heads["0"]
-    with pytest.raises(gf.GramfoldError, match="between 0 and 1"):
+    with pytest.raises(HeadError):
         head.predict_interval(X, 90)
 
 
@@ -110,7 +111,7 @@ def test_a_few_samples_cover_as_much_as_was_asked_for_on_average(rng):
 def test_values_have_no_probabilities_and_classes_no_intervals(rng, federation):
     X = rng.standard_normal((40, 3))
     values = gf.run("pace", gf.Federation.split(X, X[:, 0], clients=2, regression=True)).heads["0"]
-    with pytest.raises(gf.GramfoldError, match="predicts values, not classes; see predict and predict_interval"):
+    with pytest.raises(HeadError):
         values.predict_proba(X)
-    with pytest.raises(gf.GramfoldError, match="predicts classes, not values; predict_proba"):
+    with pytest.raises(HeadError):
         gf.run("afl", federation).heads["0"].predict_interval(np.zeros((1, 8)))

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gramfold as gf
+from gramfold.errors import MethodError
 from gramfold.federation import Samples
 from gramfold.methods import ANALYTIC, GRADIENT, ON_IMAGES, ClientData, Method
 from gramfold.methods.pace.influence import influence_of
@@ -191,7 +192,7 @@ def test_paces_left_out_scores_are_those_of_a_model_without_the_sample(problem):
 def test_methods_that_know_no_weights_say_so(kind):
     method = kind()
     method.check_weights(Samples(np.zeros((2, 3)), np.zeros(2, int)))
-    with pytest.raises(gf.GramfoldError, match="knows no sample weights"):
+    with pytest.raises(MethodError):
         method.check_weights(Samples(np.zeros((2, 3)), np.zeros(2, int), np.array([1.0, 2.0])))
 
 

@@ -11,9 +11,8 @@ from gramfold.federation import Samples
 from gramfold.methods import ClientData
 from gramfold.methods.pace import PACE
 from gramfold.methods.pace.candidates import PARTS, Candidate, Own, OwnRidge, Part, Residual, mean_of
-from gramfold.methods.pace.client import OwnSamples
+from gramfold.methods.pace.client import Given, OwnSamples
 from gramfold.methods.pace.likelihood import OfClasses, OfValues, average
-from gramfold.methods.pace.priors import PRIORS
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def at_one(parts, name: str = "0", regression: bool = False, method: PACE | None
     client = ClientData(name, result.run.given(name, *parts[name]), contributed=True)
     final: Any = result.run.broadcast
     rows = final.space.map(client.train.inputs)
-    samples = OwnSamples.of([client], final.space, final.refinement, final.pooled, rows, None, PRIORS, None)
+    samples = OwnSamples.of([client], Given(final.space, final.pooled, final.refinement), rows)
     return samples, result.heads[name], result.run.method
 
 
@@ -139,7 +138,7 @@ def test_a_part_that_is_taken_away_has_no_candidates(moons):
         head = gf.run(rest, federation).heads["0"]
         assert part.name not in head.chosen
         if part.name == "blend":
-            assert head.chosen["alpha"] == 0.0
+            assert "alpha" not in head.chosen, "nothing is said of what was not tried"
 
 
 def test_few_samples_decide_little_and_many_decide():
@@ -158,9 +157,7 @@ def test_a_late_client_is_in_no_sum(moons):
     result = gf.run(PACE(features="bias+linear"), gf.Federation.from_clients({k: moons[k] for k in "12"}, test_size=0.0))
     final: Any = result.run.broadcast
     rows = final.space.map(X)
-    samples = OwnSamples.of(
-        [ClientData("late", Samples(X, y))], final.space, final.refinement, final.pooled, rows, None, PRIORS, None
-    )
+    samples = OwnSamples.of([ClientData("late", Samples(X, y))], Given(final.space, final.pooled, final.refinement), rows)
     np.testing.assert_allclose(samples.scores[0], rows @ final.pooled.weights, atol=1e-12)
 
 
@@ -181,7 +178,7 @@ def test_noise_is_foreseen_as_noise(classes, method):
 
 @dataclass(frozen=True)
 class Waves(Part):
-    """A ridge of what is unexplained, on waves of a length of its own."""
+    """A ridge of the residuals, on waves of a length of its own."""
 
     name: ClassVar[str] = "waves"
     length: float = 1.0
@@ -191,7 +188,7 @@ class Waves(Part):
             return []
         waves = gf.features.draw(gf.features.parse(f"raw+fourier:64:{1 / self.length:g}"), samples.inputs.shape[1], 0)
         ridge = OwnRidge(waves, samples.mapped(waves), samples.roots)
-        fit, numbers = samples.fitted(ridge, samples.likelihood.unexplained(stay), 0.1)
+        fit, numbers = samples.fitted(ridge, samples.likelihood.residuals(stay), 0.1)
         return [Candidate(self.name, stay.scores, stay.added + fit, coordinates={ridge: numbers})]
 
 

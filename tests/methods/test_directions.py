@@ -13,7 +13,6 @@ from gramfold.features.ways import Way
 from gramfold.federation import Samples, Task
 from gramfold.methods import ClientData, learning
 from gramfold.methods.learning import Finding, directions
-from gramfold.methods.pace.sizes import default_features
 
 METHODS = [gf.PACE(), gf.AFL(), gf.FedHiP(), gf.APFL(refinement="relu:64")]
 FEW = "raw+bias+linear@directions:12"
@@ -141,10 +140,10 @@ def test_bytes_of_a_budget_are_kept():
     result = gf.run(gf.PACE(budget="4MB"), cut(X, y, 3))
     assert max(client.uplink_bytes + client.downlink_bytes for client in result.clients.values()) <= 4e6
     task = Task(50_000, (0, 1), 2, 0, 5000)
-    small = default_features(task, None, 20_000_000, 2**30, None)[0]
-    assert int(small.rsplit(":", 1)[1]) < directions.MANY
+    small = gf.PACE(budget="20MB").settled(task).features
+    assert int(small.rsplit(":", 1)[1]) < directions.DEFAULT
     with pytest.raises(gf.GramfoldError, match="directions of 50000 inputs take"):
-        default_features(task, None, 100_000, 2**30, None)
+        gf.PACE(budget="100kB").settled(task)
 
 
 def test_masked_sums_find_the_same_directions():

@@ -3,6 +3,7 @@ what is personal, on the other engine and as a program."""
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,7 +94,8 @@ def test_deviations_lie_within_their_intervals_as_often_as_promised():
 
 
 def test_every_sample_is_left_out_of_the_mixed_model():
-    effects = found().run.broadcast.found.effects
+    final: Any = found().run.broadcast
+    effects = final.found.effects
     client = next(iter(lines()))
     rows, targets = effects.plain(client.train().inputs), np.asarray(client.train().targets)
     told, weights = effects.alone(rows, targets, True)

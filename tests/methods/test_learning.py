@@ -1,4 +1,4 @@
-"""Learning the metric of Fourier features: exact sums, whatever the cut; columns with units; honest estimates."""
+"""Learning the metric of Fourier features: exact sums, whatever the cut; columns with units; estimates that come true."""
 
 import numpy as np
 import pytest

@@ -9,7 +9,7 @@ import pytest
 import gramfold as gf
 from gramfold import features
 from gramfold.methods import METHODS, make_method
-from gramfold.methods.protocol import IN_CODE
+from gramfold.methods.protocol import IN_CODE, OF_RUN
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -19,7 +19,9 @@ def test_a_method_is_a_frozen_set_of_hyperparameters_with_a_name_and_a_source(na
     assert (method.name, bool(method.summary), bool(method.paper)) == (name, True, True)
     with pytest.raises(dataclasses.FrozenInstanceError):
         method.features = "linear"  # type: ignore[attr-defined]
-    assert method.parameters().keys() == {field.name for field in dataclasses.fields(method) if field.metadata != IN_CODE}
+    own = {field.name for field in dataclasses.fields(method) if field.metadata not in (IN_CODE, OF_RUN)}
+    assert method.parameters().keys() == own
+    assert dataclasses.replace(method, precision="float16").parameters().keys() == own | {"precision"}
 
 
 def test_unknown_methods_and_parameters_are_named():

@@ -5,7 +5,7 @@ import pytest
 
 import gramfold as gf
 from gramfold.methods import ClientData
-from gramfold.methods.learning import own_parts as own_part
+from gramfold.methods.learning import own_parts
 
 
 def sites(rng, slopes=0.0, n=1800, count=6):
@@ -33,7 +33,7 @@ def test_what_sites_share_is_found_better_without_what_they_do_not(rng, slopes):
     left_in, _ = off(gf.PACE(own_parts=False), *data)
     assert taken < left_in
     assert taken < 0.45  # the noise is 0.3
-    # strangers have no offset that is known: what they are told is off by as much as sites differ
+    # newcomers have no offset that is known: what they are told is off by as much as sites differ
     assert float(result.global_head.errors.spread[0]) > 1.0
 
 
@@ -48,18 +48,17 @@ def test_without_it_no_head_depends_on_how_the_others_are_cut(rng):
 
 
 def test_noise_is_no_part_of_ones_own(rng):
-    plain = np.column_stack([np.ones(60), rng.standard_normal((60, 5))])
-    parts = [own_part.fitted(plain, rng.standard_normal((60, 1)), None) for _ in range(50)]
-    assert all((part[1:] == 0).all() for part in parts)
-    assert np.mean([part[0, 0] ** 2 for part in parts]) < 1 / 60
-    certain = own_part.fitted(plain, plain @ np.arange(6.0)[:, None] + 0.1 * rng.standard_normal((60, 1)), None)
-    np.testing.assert_allclose(certain[:, 0], np.arange(6.0), atol=0.2)
+    once = np.ones(60)
+    parts = [own_parts.shrunk_mean(rng.standard_normal((60, 1)), once) for _ in range(50)]
+    assert np.mean([part[0] ** 2 for part in parts]) < 1 / 60
+    np.testing.assert_allclose(own_parts.shrunk_mean(5 + 0.1 * rng.standard_normal((60, 1)), once), 5, atol=0.05)  # four errors
+    np.testing.assert_array_equal(own_parts.shrunk_mean(np.full((2, 1), 5.0), np.ones(2)), 0)  # two samples are sure of nothing
 
 
 def test_weights_of_samples_count_as_often(rng):
-    plain, left = np.column_stack([np.ones(30), rng.standard_normal((30, 2))]), 1 + rng.standard_normal((30, 1))
-    twice = own_part.fitted(np.repeat(plain, 2, 0), np.repeat(left, 2, 0), None)
-    np.testing.assert_allclose(own_part.fitted(plain, left, np.full((30, 1), np.sqrt(2))), twice, atol=1e-9)
+    left = 1 + rng.standard_normal((30, 1))
+    twice = own_parts.shrunk_mean(np.repeat(left, 2, 0), np.ones(60))
+    np.testing.assert_allclose(own_parts.shrunk_mean(left, np.full(30, 2.0)), twice, atol=1e-12)
 
 
 @pytest.fixture

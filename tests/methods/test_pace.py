@@ -1,4 +1,4 @@
-"""PACE: honest, invariant, the same in every regime, and at ease with the clients that break other methods."""
+"""PACE: right about itself, invariant, the same in every regime, and at ease with the clients that break other methods."""
 
 from typing import Any
 

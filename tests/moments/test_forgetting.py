@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gramfold as gf
+from gramfold.errors import MomentsError
 
 
 def moments(X: np.ndarray, codes: np.ndarray, classes: int = 3) -> gf.Moments:
@@ -59,7 +60,7 @@ def test_samples_that_were_never_added_are_refused_though_no_count_and_no_diagon
     turned = X.copy()
     turned[:20, 0] *= -1.0  # the same counts and the same squares
     turned[:20, 1] = X[19::-1, 1]
-    with pytest.raises(gf.GramfoldError, match="never added"):
+    with pytest.raises(MomentsError):
         _ = moments(X, codes) - moments(turned[:38], codes[:38])
 
 

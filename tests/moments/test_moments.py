@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramfold as gf
+from gramfold.errors import MessageError, MomentsError
 from gramfold.moments import check_possible
 from gramfold.numerics import arrays
 from gramfold.wire import Packet
@@ -129,7 +130,7 @@ def test_a_factor_has_the_gram_and_the_cross_moment():
 
 
 def test_continuous_targets_have_no_class_counts():
-    with pytest.raises(gf.GramfoldError, match="no class counts"):
+    with pytest.raises(MomentsError):
         _ = gf.Moments.from_features(np.eye(3), np.ones(3)).counts
 
 
@@ -148,7 +149,7 @@ def test_continuous_targets_have_no_class_counts():
 )
 def test_moments_of_another_space_are_refused(other, what):
     for fold in (lambda a, b: a + b, lambda a, b: a - b, lambda a, b: b + a):
-        with pytest.raises(gf.GramfoldError, match="moments differ in their"):
+        with pytest.raises(MomentsError):
             fold(moments(), other)
     with pytest.raises(gf.GramfoldError, match=re.escape(what)):
         _ = moments() + other
@@ -267,7 +268,7 @@ def test_a_tampered_message_is_refused(what, n):
 def test_a_triangle_with_a_negative_diagonal_is_refused():
     packet = moments().pack()
     packet["gram"][0] = -1.0
-    with pytest.raises(gf.GramfoldError, match="negative diagonal"):
+    with pytest.raises(MessageError):
         gf.Moments.unpack(packet)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gramfold as gf
+from gramfold.errors import MessageError
 
 METHODS = [
     kind(features=features, **more)
@@ -55,7 +56,7 @@ def test_what_can_be_computed_is(kind, scale):
 
 
 def test_moments_from_elsewhere_are_in_range_too():
-    with pytest.raises(gf.GramfoldError, match="scale the features"):
+    with pytest.raises(MessageError):
         gf.Moments.from_arrays(1e200 * np.eye(2), np.zeros((2, 1)), np.zeros(1), 3)
 
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gramfold as gf
+from gramfold.errors import MomentsError
 from gramfold.moments import check_consistent, check_implied
 from gramfold.moments.implied import Implied
 from gramfold.wire import Packet
@@ -52,7 +53,7 @@ def test_both_sides_of_a_message_have_the_same_and_lies_are_still_found(n, preci
     assert there.rounding == less.rounding
     check_consistent(there)
     check_implied(there, Implied(ones=(0,)))
-    with pytest.raises(gf.GramfoldError, match="always one"):
+    with pytest.raises(MomentsError):
         check_implied(there, Implied(ones=(1,)))
 
 

@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import gramfold as gf
+from gramfold.errors import MessageError
 from gramfold.moments import check_exact_counts, check_possible
 from gramfold.wire import Packet
 from strategies import distance, problems, relative
@@ -221,7 +222,7 @@ def test_weighted_moments_add_subtract_and_travel(problem, seed):
         rest = rest - part
     assert rest.n == 0
     assert pooled.counts.dtype == pooled.pack()["squares"].dtype == np.float64
-    with pytest.raises(gf.GramfoldError, match="class counts sum to"):
+    with pytest.raises(MessageError):
         gf.Moments.unpack(pooled.pack())
     assert distance(gf.Moments.unpack(pooled.pack(), exact_counts=False), pooled) < SUMMATION
 

@@ -138,7 +138,7 @@ def test_figures_have_the_digits_of_their_standard_error(rng):
 
 
 def test_choices_have_few_digits():
-    told = figures.told(
+    told = figures.released(
         50, Scored(10, 5), None, {"beta": 0.123456789, "leave_one_out_accuracy": 0.8123, "regime": "sum", "k": 12}
     )
     assert told["chosen"] == {"beta": 0.123, "leave_one_out_accuracy": 0.81, "regime": "sum", "k": 12}

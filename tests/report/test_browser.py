@@ -7,7 +7,8 @@ import pytest
 
 import gramfold as gf
 from browser import LAPTOP, PAPER, PHONE, Browser, pixels
-from gramfold.report import render_bench, render_page
+from gramfold.report import render_page
+from gramfold.report.bench import render_bench
 from report_cases import BENCH, HOSTILE, result_of
 
 pytestmark = pytest.mark.browser

@@ -11,6 +11,7 @@ import pytest
 import gramfold as gf
 from gramfold import wire
 from gramfold.cli.predict import write_table
+from gramfold.errors import FileError, HeadError
 from gramfold.report import render_page
 from gramfold.report.papers import as_csv
 from gramfold.report.text import cell
@@ -59,7 +60,7 @@ def test_a_checksum_that_was_taken_away_is_missed(federation, tmp_path):
     assert read_page(tmp_path)["format"] == 2
     del content["checksum"]
     path.write_text(json.dumps({**content, "seed": 7}))
-    with pytest.raises(gf.GramfoldError, match="its checksum is missing or does not fit"):
+    with pytest.raises(FileError):
         read_page(tmp_path)
     path.write_text(json.dumps({**content, "format": 1}))
     assert read_page(tmp_path)["seed"] == 0, "of an older gramfold, which wrote none"
@@ -79,7 +80,7 @@ def test_a_discriminant_without_axes_is_no_head(federation, tmp_path):
     packet = Packet.from_bytes(wire.read(tmp_path / "head"))
     flat = {"discriminant.axes": np.zeros(4), "discriminant.centroids": np.zeros(4)}
     (tmp_path / "head").write_bytes(replace(packet, arrays={**packet.arrays, **flat}).to_bytes())
-    with pytest.raises(gf.GramfoldError, match="cannot have this discriminant"):
+    with pytest.raises(HeadError):
         gf.load_head(tmp_path / "head")
 
 

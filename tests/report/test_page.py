@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 import gramfold as gf
-from gramfold.report import render_bench, render_page, result_table
+from gramfold.report import render_page, result_table
+from gramfold.report.bench import render_bench
 from gramfold.report.clients import clients_of, gains
 from report_cases import BENCH, HOSTILE, result_of
 

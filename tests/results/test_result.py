@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import gramfold as gf
 from gramfold import wire
+from gramfold.errors import InstallError, ResultError
 from gramfold.results import folded
 from gramfold.results.saved import RUN
 from gramfold.wire import Packet
@@ -128,11 +129,11 @@ def test_what_cannot_be_forgotten_is_refused_in_a_line(federation, blobs):
     with pytest.raises(gf.GramfoldError, match="5 numbers per sample"):
         result.update(add={"new": (X[:, :5], y)})
     alone = gf.run(gf.AFL(), gf.Federation.from_clients({"only": (X, y, X, y)}))
-    with pytest.raises(gf.GramfoldError, match="no sample would be left"):
+    with pytest.raises(ResultError):
         alone.forget(X, y, "only")
     with pytest.raises(gf.GramfoldError, match=r"deepafl has \d+ rounds"):
         gf.run(gf.DeepAFL(), federation).forget(X, y, "0")
-    with pytest.raises(gf.GramfoldError, match="shares nothing"):
+    with pytest.raises(ResultError):
         gf.run(gf.Local(), federation).forget(X, y, "0")
 
 
@@ -261,7 +262,7 @@ def test_without_pandas_a_frame_says_what_to_install(federation, monkeypatch):
 
     monkeypatch.delitem(sys.modules, "pandas", raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(gf.GramfoldError, match="pip install pandas"):
+    with pytest.raises(InstallError):
         gf.run(gf.AFL(), federation).to_frame()
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gramfold import GramfoldError
+from gramfold.errors import ColumnsError, FileError
 from gramfold.extraction import load_data
 from gramfold.origin import Origin
 from gramfold.sources import TableEncoder, TableStatistics
@@ -177,7 +178,7 @@ def test_a_floor_is_a_number_of_rows():
 
 def test_an_encoder_of_an_older_gramfold_is_refused():
     counts = {"present": 2, "missing": 0, "mean": 0.0, "deviations": 0.0, "counts": {"HIV": 1, "well": 1}}
-    with pytest.raises(GramfoldError, match="made by an older gramfold, which kept every word"):
+    with pytest.raises(FileError):
         TableEncoder.reopen(Origin("table", "columns", "", {"columns": [["diagnosis", counts]]}))
 
 
@@ -190,7 +191,7 @@ def test_an_encoder_of_an_older_gramfold_is_refused():
     ],
 )  # fmt: skip
 def test_encoders_from_elsewhere_are_checked(fields):
-    with pytest.raises(GramfoldError, match="cannot read a table's encoder"):
+    with pytest.raises(ColumnsError):
         TableEncoder.reopen(Origin("table", "columns", "", {"columns": [["x", fields]]}))
 
 
@@ -222,7 +223,7 @@ def test_statistics_travel_as_json():
 )  # fmt: skip
 def test_statistics_from_elsewhere_are_checked(fields):
     for written in ({"columns": [["x", fields]]}, {"columns": fields}):
-        with pytest.raises(GramfoldError, match="cannot read a table's statistics"):
+        with pytest.raises(ColumnsError):
             TableStatistics.from_dict(written)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError
 from gramfold.sources.folder import image_folder
 
 
@@ -31,7 +31,7 @@ def test_a_link_that_leads_out_is_refused(what, photos, tmp_path):
     link = photos / "cat" / ("b.png" if what == "a file" else "more")
     target = {"a file": private / "scan.png", "a folder": private, "a relative one": Path("../../private")}[what]
     link.symlink_to(target)
-    with pytest.raises(GramfoldError, match="is a link that leads out of"):
+    with pytest.raises(FileError):
         image_folder(photos)
 
 

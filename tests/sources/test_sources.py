@@ -8,6 +8,7 @@ import pytest
 import gramfold as gf
 from gramfold import GramfoldError
 from gramfold.backbones import open_backbone
+from gramfold.errors import FileError
 from gramfold.extraction import load_data
 from gramfold.federation import Federation
 from gramfold.sources import image_folder, open_source, source_of
@@ -57,7 +58,7 @@ def test_folders_that_are_none(layout, words, tmp_path):
         (tmp_path / name).touch()
     with pytest.raises(GramfoldError, match=words):
         image_folder(tmp_path)
-    with pytest.raises(GramfoldError, match="no such folder"):
+    with pytest.raises(FileError):
         image_folder(tmp_path / "nowhere")
 
 
@@ -223,5 +224,5 @@ def test_a_backbone_takes_what_it_takes(tmp_path):
         load_data(tmp_path / "p", letters)
     with pytest.raises(GramfoldError, match="p holds images; name a backbone for them, such as --backbone dinov2s"):
         load_data(tmp_path / "p")
-    with pytest.raises(GramfoldError, match=r"is no folder of images or tables, and no \.csv"):
+    with pytest.raises(FileError):
         source_of(str(tmp_path / "own_backbone.py"))

@@ -5,7 +5,7 @@ import pytest
 
 import gramfold as gf
 from gramfold import uploads
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, MessageError
 from gramfold.uploads import GroupedMoments, NamedSums, PerClient
 from gramfold.wire import Packet
 from strategies import distance
@@ -70,6 +70,6 @@ def test_sums_of_different_things_do_not_add_and_stay_as_they_were():
         NamedSums({"w": np.ones(2)}),
         NamedSums({"w": np.ones(2), "m": np.ones(1)}),
     ):
-        with pytest.raises(GramfoldError, match="sums differ in"):
+        with pytest.raises(MessageError):
             total += other
     assert total["w"].tolist() == [1, 1]

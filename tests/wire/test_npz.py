@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError, GramfoldError
 from gramfold.federation import load_npz
 from gramfold.wire.npz import read_arrays
 
@@ -56,7 +56,7 @@ def test_a_header_that_promises_what_is_not_there_is_refused(tmp_path, shape):
 def test_a_file_that_was_made_to_fill_memory_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("gramfold.wire.npz.LARGE", 2**20)
     path = archive(tmp_path / "x.npz", features=npy(np.zeros((2**10, 2**10))), labels=npy(np.arange(2**10) % 2))
-    with pytest.raises(GramfoldError, match="would unfold to"):
+    with pytest.raises(FileError):
         load_npz(path)
 
 

@@ -9,15 +9,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import BackboneError, FileError, SamplesError
 from gramfold.origin import BACKBONE, KnownRows, Origin, known_rows
 
 IMAGES, TEXTS = "images", "texts"
 BATCH = 32
 
 
-class UnreadableSampleError(GramfoldError):
+class UnreadableSampleError(SamplesError):
     """A sample that cannot be decoded; whoever knows its name says it."""
+
+    code = "data.unreadable"
 
 
 class Backbone(ABC):
@@ -53,7 +55,7 @@ class Backbone(ABC):
         prepared = [self.prepare(sample) for sample in samples]
         parts = [self.extract(prepared[i : i + self.batch]) for i in range(0, len(prepared), self.batch)]
         if not parts:
-            raise GramfoldError("no samples to extract features of")
+            raise BackboneError("no samples to extract features of")
         rows: KnownRows = known_rows(np.concatenate(parts), self.origin)
         return rows
 
@@ -73,14 +75,14 @@ def file_pieces(path: Path) -> Iterable[bytes]:
             while piece := file.read(1 << 22):
                 yield piece
     except OSError as error:
-        raise GramfoldError(f"cannot read {path}: {error.strerror}") from None
+        raise FileError(f"cannot read {path}: {error.strerror}") from None
 
 
 def finished(rows: Any, expected: int, name: str) -> np.ndarray:
     """What a model gave, as float32 rows; raises unless it is one row of finite numbers for each sample."""
     found = np.asarray(rows, dtype=np.float32)
     if found.ndim != 2 or len(found) != expected:
-        raise GramfoldError(f"backbone {name} gave an array of shape {found.shape} for {expected} samples; it must be n x d")
+        raise BackboneError(f"backbone {name} gave an array of shape {found.shape} for {expected} samples; it must be n x d")
     if not np.isfinite(found).all():
-        raise GramfoldError(f"backbone {name} gave NaN or infinite features")
+        raise BackboneError(f"backbone {name} gave NaN or infinite features")
     return found

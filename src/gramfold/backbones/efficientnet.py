@@ -9,7 +9,7 @@ import numpy as np
 from gramfold.backbones.base import IMAGES, Backbone, file_pieces, fingerprint, finished
 from gramfold.backbones.pixels import Pixels
 from gramfold.backbones.pooling import MEAN
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError
 from gramfold.imports import require
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class EfficientNetLite(Backbone):
         try:
             loaded = self._torch.load(path, map_location=device, weights_only=True)
         except Exception as error:  # torch raises what its parts raise
-            raise GramfoldError(f"{path} holds no readable weights: {error}") from None
+            raise FileError(f"{path} holds no readable weights: {error}") from None
         self._half = device.startswith("cuda")
         self._weights = {
             name: value.half() if self._half and value.is_floating_point() else value for name, value in loaded.items()

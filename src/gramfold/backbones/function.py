@@ -9,7 +9,7 @@ import numpy as np
 from gramfold.backbones.base import IMAGES, TEXTS, Backbone, fingerprint, finished
 from gramfold.backbones.module import ModuleBackbone, source_of_type
 from gramfold.backbones.pixels import read_image
-from gramfold.errors import GramfoldError
+from gramfold.errors import BackboneError
 from gramfold.imports import object_at
 from gramfold.numerics.arrays import is_torch
 
@@ -28,7 +28,7 @@ class FunctionBackbone(Backbone):
         self._function, self.name = function, name
         self.kind = str(getattr(function, "kind", IMAGES))
         if self.kind not in (IMAGES, TEXTS):
-            raise GramfoldError(f"{name}: its kind must be {IMAGES!r} or {TEXTS!r}, got {self.kind!r}")
+            raise BackboneError(f"{name}: its kind must be {IMAGES!r} or {TEXTS!r}, got {self.kind!r}")
         version = str(getattr(function, "version", ""))
         self.fingerprint = fingerprint(
             [getattr(function, "__name__", ""), version, self.kind], [source_of_type(function).encode()]
@@ -52,7 +52,7 @@ def of_object(given: Any, name: str | None = None, device: str | None = None) ->
     if hasattr(given, "state_dict"):
         return ModuleBackbone(given, name, device)
     if not callable(given):
-        raise GramfoldError(
+        raise BackboneError(
             f"a backbone is a name, a network of torch or a function of a list of samples, not a {type(given).__name__}"
         )
     kind = given if inspect.isroutine(given) else type(given)

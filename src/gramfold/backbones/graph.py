@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import BackboneError, FileError
 from gramfold.imports import require
 
 
@@ -12,11 +12,11 @@ def read_model(path: Path) -> Any:
     """The onnx.ModelProto in a file."""
     onnx = require("onnx", "onnx", "reading an ONNX model")
     if not path.is_file():
-        raise GramfoldError(f"no such model file: {path}")
+        raise FileError(f"no such model file: {path}")
     try:
         return onnx.load(str(path))
     except Exception as error:  # protobuf's errors share no base
-        raise GramfoldError(f"{path} is not a readable ONNX model: {type(error).__name__}") from None
+        raise FileError(f"{path} is not a readable ONNX model: {type(error).__name__}") from None
 
 
 def weight_files(path: Path) -> list[Path]:
@@ -33,7 +33,7 @@ def cut(model: Any, tensor: str) -> None:
     graph = model.graph
     if tensor not in {name for node in graph.node for name in node.output}:
         ends = [name for node in graph.node[-3:] for name in node.output]
-        raise GramfoldError(f"the model has no tensor {tensor!r}; its last ones are {', '.join(ends)}")
+        raise BackboneError(f"the model has no tensor {tensor!r}; its last ones are {', '.join(ends)}")
     needed, kept = {tensor}, []
     for node in reversed(graph.node):
         if needed.intersection(node.output):

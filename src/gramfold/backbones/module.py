@@ -9,7 +9,7 @@ import numpy as np
 
 from gramfold.backbones.base import IMAGES, Backbone, fingerprint, finished
 from gramfold.backbones.pixels import read_image
-from gramfold.errors import GramfoldError
+from gramfold.errors import BackboneError
 from gramfold.numerics.arrays import is_torch
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -26,7 +26,7 @@ class ModuleBackbone(Backbone):
 
     def __init__(self, module: Any, name: str | None = None, device: str | None = None) -> None:
         if isinstance(module, type):
-            raise GramfoldError(f"{module.__name__} is the class of a network; give a network, such as {module.__name__}()")
+            raise BackboneError(f"{module.__name__} is the class of a network; give a network, such as {module.__name__}()")
         self.name = name or f"module:{type(module).__qualname__}"
         self.module = module if device is None else module.to(device)
         self.fingerprint = fingerprint(["module", ADDRESS.sub("", repr(module)), source_of_type(module)], _weights(module))
@@ -47,7 +47,7 @@ class ModuleBackbone(Backbone):
         shapes = [tuple(sample.shape) for sample in batch]
         if len(set(shapes)) > 1:
             other = next(shape for shape in shapes if shape != shapes[0])
-            raise GramfoldError(
+            raise BackboneError(
                 f"backbone {self.name} takes samples of one shape, got {shapes[0]} and {other}; resize them in the data set's "
                 "transform, or with a function as backbone"
             )
@@ -60,11 +60,11 @@ class ModuleBackbone(Backbone):
                 rows = self.module(given)
         except (RuntimeError, TypeError, ValueError) as error:
             said = str(error).strip().partition("\n")[0]
-            raise GramfoldError(f"backbone {self.name} failed on samples of shape {shapes[0]}: {said}") from None
+            raise BackboneError(f"backbone {self.name} failed on samples of shape {shapes[0]}: {said}") from None
         finally:
             self.module.train(training)
         if not is_torch(rows):
-            raise GramfoldError(
+            raise BackboneError(
                 f"backbone {self.name} gave a {type(rows).__name__}, not a tensor; give a function: "
                 "lambda images: model(torch.stack(images)).pooler_output"
             )

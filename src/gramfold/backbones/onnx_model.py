@@ -11,7 +11,7 @@ from gramfold.backbones.base import IMAGES, TEXTS, Backbone, file_pieces, finger
 from gramfold.backbones.graph import cut, read_model, weight_files
 from gramfold.backbones.pixels import Pixels
 from gramfold.backbones.pooling import BOTH, MEAN, check_pooling, pool_patches, pool_words
-from gramfold.errors import GramfoldError
+from gramfold.errors import BackboneError, InstallError
 from gramfold.imports import require
 
 
@@ -32,7 +32,7 @@ class OnnxBackbone(Backbone):
         try:
             self._session = runtime.InferenceSession(model.SerializeToString(), options, providers=_providers(runtime, device))
         except Exception as error:  # onnxruntime's errors share no base
-            raise GramfoldError(f"onnxruntime cannot run {path}: {error}") from None
+            raise BackboneError(f"onnxruntime cannot run {path}: {error}") from None
         self._inputs = [given.name for given in self._session.get_inputs()]
         tokenizer = _beside(path, "tokenizer.json")
         self.kind = TEXTS if "input_ids" in self._inputs else IMAGES
@@ -41,7 +41,7 @@ class OnnxBackbone(Backbone):
         pieces = [file_pieces(file) for file in weight_files(path)]
         if self.kind == TEXTS:
             if tokenizer is None:
-                raise GramfoldError(f"{path} takes words, but no tokenizer.json lies beside it")
+                raise BackboneError(f"{path} takes words, but no tokenizer.json lies beside it")
             self._tokenizer = _tokenizer(tokenizer)
             pieces.append(file_pieces(tokenizer))
         else:
@@ -84,7 +84,7 @@ def _providers(runtime: Any, device: str) -> list[str]:
     if not device.startswith("cuda"):
         return ["CPUExecutionProvider"]
     if "CUDAExecutionProvider" not in runtime.get_available_providers():
-        raise GramfoldError("this onnxruntime knows no CUDA; pip install onnxruntime-gpu, or use the CPU")
+        raise InstallError("this onnxruntime knows no CUDA; pip install onnxruntime-gpu, or use the CPU")
     return ["CUDAExecutionProvider", "CPUExecutionProvider"]
 
 
@@ -103,7 +103,7 @@ def _tokenizer(path: Path) -> Any:
 
 def _pixels(path: Path, shape: Sequence[Any]) -> Pixels:
     if len(shape) != 4 or shape[1] not in (3, "channels", None):
-        raise GramfoldError(f"{path}: expected a model of n x 3 x H x W images, its input is {list(shape)}")
+        raise BackboneError(f"{path}: expected a model of n x 3 x H x W images, its input is {list(shape)}")
     config = _beside(path, "preprocessor_config.json")
     written = {} if config is None else json.loads(config.read_text())
     size = written.get("size", {})

@@ -12,7 +12,7 @@ import importlib.util
 from pathlib import Path
 
 from gramfold.backbones.base import Backbone
-from gramfold.errors import GramfoldError
+from gramfold.errors import BackboneError, InstallError
 
 DINO_TENSOR = "/backbone/layernorm/Add_1_output_0"
 PACKAGES = {
@@ -45,7 +45,7 @@ def weights_of(name: str) -> Path:
     folders = [] if found is None else list(found.submodule_search_locations or ())
     path = next((Path(folder) / inside for folder in folders if (Path(folder) / inside).exists()), None)
     if path is None:
-        raise GramfoldError(f"backbone {name} is not installed; install it with: {command}")
+        raise InstallError(f"backbone {name} is not installed; install it with: {command}")
     return path
 
 
@@ -56,7 +56,7 @@ def check_weights(name: str, path: Path) -> None:
         with file.open("rb") as opened:
             found = hashlib.file_digest(opened, "sha256").hexdigest()
         if found != known:
-            raise GramfoldError(f"{file} is not what backbone {name} was made with: its SHA-256 is {found}, not {known}; "
+            raise BackboneError(f"{file} is not what backbone {name} was made with: its SHA-256 is {found}, not {known}; "
                                 f"reinstall its package: {PACKAGES[name][2]}")  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import BackboneError
 
 CLS, MEAN, BOTH = "cls", "mean", "both"
 POOLINGS = (CLS, MEAN, BOTH)
@@ -10,7 +10,7 @@ POOLINGS = (CLS, MEAN, BOTH)
 
 def check_pooling(pooling: str) -> str:
     if pooling not in POOLINGS:
-        raise GramfoldError(f"unknown pooling {pooling!r}; known: {', '.join(POOLINGS)}")
+        raise BackboneError(f"unknown pooling {pooling!r}; known: {', '.join(POOLINGS)}")
     return pooling
 
 
@@ -21,7 +21,7 @@ def pool_patches(tokens: np.ndarray, pooling: str) -> np.ndarray:
     if tokens.ndim == 4:
         return np.asarray(tokens.mean((2, 3)))
     if tokens.ndim != 3:
-        raise GramfoldError(f"cannot pool an output of shape {tokens.shape}; name a tensor of n x tokens x d")
+        raise BackboneError(f"cannot pool an output of shape {tokens.shape}; name a tensor of n x tokens x d")
     parts = {CLS: tokens[:, 0], MEAN: tokens[:, 1:].mean(1)}
     return np.asarray(parts[pooling]) if pooling in parts else np.concatenate(list(parts.values()), axis=1)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from gramfold.backbones.base import Backbone
 from gramfold.backbones.packaged import PACKAGES, open_packaged
-from gramfold.errors import GramfoldError
+from gramfold.errors import BackboneError
 from gramfold.imports import names_code
 from gramfold.origin import BACKBONE, Origin
 
@@ -47,9 +47,9 @@ def open_backbone(name: Any, pooling: str | None = None, device: str | None = No
 
         found = re.fullmatch(r"(\d+):(\d+)x(\d+)", rest)
         if found is None:
-            raise GramfoldError(f"cannot read backbone {name!r}; write rocket:FEATURES:STEPSxCHANNELS, such as rocket:512:500x3")
+            raise BackboneError(f"cannot read backbone {name!r}; write rocket:FEATURES:STEPSxCHANNELS, such as rocket:512:500x3")
         return SeriesBackbone(int(found[1]), int(found[2]), int(found[3]))
-    raise GramfoldError(f"unknown backbone {name!r}; known: {KNOWN}")
+    raise BackboneError(f"unknown backbone {name!r}; known: {KNOWN}")
 
 
 def reopen(origin: Origin, device: str | None = None, name: str | None = None) -> Backbone:
@@ -59,14 +59,14 @@ def reopen(origin: Origin, device: str | None = None, name: str | None = None) -
     any.
     """
     if origin.kind != BACKBONE:
-        raise GramfoldError(f"these features come from a {origin.kind}, not from a backbone")
+        raise BackboneError(f"these features come from a {origin.kind}, not from a backbone")
     if name is None and origin.name.startswith("module:"):
-        raise GramfoldError(
+        raise BackboneError(
             f"this head's features come from a network of one's own, {origin.name.removeprefix('module:')}; name it: "
             "--backbone FILE.py:NAME"
         )
     if name is None and origin.name.startswith("python:"):
-        raise GramfoldError(f"this head's features come from code, {origin.name}; if you trust it: --backbone {origin.name}")
+        raise BackboneError(f"this head's features come from code, {origin.name}; if you trust it: --backbone {origin.name}")
     pooling = origin.options.get("pooling")
     backbone = open_backbone(name or origin.name, None if pooling == "own" else pooling, device)
     origin.require(backbone.origin, f"backbone {backbone.name} as it is here")

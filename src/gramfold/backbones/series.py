@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.backbones.base import Backbone, fingerprint, finished
-from gramfold.errors import GramfoldError
+from gramfold.errors import SamplesError
 from gramfold.numerics import seeds
 from gramfold.origin import SERIES, KnownRows, known_rows
 
@@ -43,7 +43,7 @@ class SeriesBackbone(Backbone):
 
     def __init__(self, features: int, steps: int, channels: int) -> None:
         if min(features, channels) < 1 or steps < LEAST_STEPS:
-            raise GramfoldError(f"series need a channel and {LEAST_STEPS} steps at least, got {steps} x {channels}")
+            raise SamplesError(f"series need a channel and {LEAST_STEPS} steps at least, got {steps} x {channels}")
         self.features, self.steps, self.channels = features, steps, channels
         self.name = f"rocket:{features}:{steps}x{channels}"
         self.fingerprint = fingerprint([self.name, LENGTH, GROUP, VERSION], [])
@@ -75,11 +75,11 @@ class SeriesBackbone(Backbone):
         values = np.asarray(sample, dtype=np.float64)
         values = values[:, None] if values.ndim == 1 else values
         if values.ndim != 2 or values.shape[1] != self.channels:
-            raise GramfoldError(f"expected a series of {self.channels} channels (steps x channels), got shape {values.shape}")
+            raise SamplesError(f"expected a series of {self.channels} channels (steps x channels), got shape {values.shape}")
         there = np.isfinite(values)
         steps = np.flatnonzero(there.any(1))
         if not len(steps):
-            raise GramfoldError("a series without any number")
+            raise SamplesError("a series without any number")
         values, there = values[steps[0] : steps[-1] + 1].T, there[steps[0] : steps[-1] + 1].T
         values = np.stack([_bridged(channel, known) for channel, known in zip(values, there, strict=True)])
         mean, spread = values.mean(1, keepdims=True), values.std(1, keepdims=True)
@@ -152,17 +152,17 @@ def as_series(values: Any, whose: str = "the series") -> list[np.ndarray]:
     if hasattr(values, "detach"):
         values = values.detach().cpu().numpy()
     if hasattr(values, "ndim") and values.ndim not in (2, 3):
-        raise GramfoldError(f"{whose}: expected series (n x steps or n x steps x channels), got shape {tuple(values.shape)}")
+        raise SamplesError(f"{whose}: expected series (n x steps or n x steps x channels), got shape {tuple(values.shape)}")
     found = [np.asarray(one, dtype=np.float32) for one in values]
     found = [one[:, None] if one.ndim == 1 else one for one in found]
     if not found:
-        raise GramfoldError(f"{whose}: no series")
+        raise SamplesError(f"{whose}: no series")
     for i, one in enumerate(found):
         if one.ndim != 2 or one.shape[1] != found[0].shape[1]:
             shapes = f"series {i} has shape {one.shape}, the first {found[0].shape}"
-            raise GramfoldError(f"{whose}: {shapes}; give all as many channels")
+            raise SamplesError(f"{whose}: {shapes}; give all as many channels")
         if not np.isfinite(one).any():
-            raise GramfoldError(f"{whose}: series {i} has no number; leave it out")
+            raise SamplesError(f"{whose}: series {i} has no number; leave it out")
     return found
 
 
@@ -180,7 +180,7 @@ def series(values: Any, features: str = f"rocket:{FEATURES}", steps: int | None 
     listed = as_series(values)
     kind, _, number = features.partition(":")
     if kind != "rocket" or not number.isdecimal():
-        raise GramfoldError(f"cannot read {features!r}; series have features rocket:N, such as rocket:{FEATURES}")
+        raise SamplesError(f"cannot read {features!r}; series have features rocket:N, such as rocket:{FEATURES}")
     longest = steps if steps is not None else max(len(one) for one in listed)
     return rows_of(SeriesBackbone(int(number), longest, listed[0].shape[1]), listed)
 

@@ -9,7 +9,7 @@ import numpy as np
 from gramfold.backbones.base import IMAGES, TEXTS, Backbone, fingerprint, finished
 from gramfold.backbones.pixels import read_image
 from gramfold.backbones.pooling import BOTH, MEAN, check_pooling, pool_patches, pool_words
-from gramfold.errors import GramfoldError
+from gramfold.errors import BackboneError
 from gramfold.imports import require
 
 LONGEST = 256
@@ -42,7 +42,7 @@ class TransformerBackbone(Backbone):
         except Exception as error:  # its loaders raise OSError, ValueError, ImportError and their own
             reason = " ".join(str(error).split())[:200]
             known = "give the name of a model on the Hub, or a folder with config.json, the weights and the preprocessing"
-            raise GramfoldError(f"cannot load backbone {self.name}: {reason}; {known}") from None
+            raise BackboneError(f"cannot load backbone {self.name}: {reason}; {known}") from None
         model = getattr(model, "vision_model", model) if self.kind == IMAGES else model
         self._half = device.startswith("cuda")
         self._takes_noise = getattr(config, "model_type", "") == "vit_mae"

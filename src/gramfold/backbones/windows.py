@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import SamplesError
 
 
 class _Pair(NamedTuple):
@@ -43,13 +43,13 @@ def windows(recordings: Any, length: int, step: int | None = None, labels: Any =
     """
     several = isinstance(recordings, list | tuple) and bool(recordings) and np.ndim(recordings[0]) > 0
     listed: Sequence[Any] = recordings if several else [recordings]
-    told: Sequence[Any] = [None] * len(listed) if labels is None else labels if several else [labels]
-    if len(told) != len(listed):
-        raise GramfoldError(f"`labels` is for {len(told)} recordings, and there are {len(listed)}")
-    parts = [_cut(one, length, step, label) for one, label in zip(listed, told, strict=True)]
+    given: Sequence[Any] = [None] * len(listed) if labels is None else labels if several else [labels]
+    if len(given) != len(listed):
+        raise SamplesError(f"`labels` is for {len(given)} recordings, and there are {len(listed)}")
+    parts = [_cut(one, length, step, label) for one, label in zip(listed, given, strict=True)]
     channels = {series.shape[2] for series, _ in parts}
     if len(channels) > 1:
-        raise GramfoldError(f"recordings differ in their channels: {' and '.join(map(str, sorted(channels)))}")
+        raise SamplesError(f"recordings differ in their channels: {' and '.join(map(str, sorted(channels)))}")
     named = [label for _, label in parts if label is not None]
     blocks = np.repeat(np.arange(len(parts)), [len(series) for series, _ in parts])
     return Windows(np.concatenate([series for series, _ in parts]), np.concatenate(named) if named else None, blocks)
@@ -60,7 +60,7 @@ def _cut(recording: Any, length: int, step: int | None, labels: Any) -> tuple[np
     values = values[:, None] if values.ndim == 1 else values
     step = length if step is None else step
     if values.ndim != 2 or not 1 <= length <= len(values) or step < 1:
-        raise GramfoldError(f"a recording of shape {values.shape} cannot be cut into windows of {length} steps, {step} apart")
+        raise SamplesError(f"a recording of shape {values.shape} cannot be cut into windows of {length} steps, {step} apart")
     starts = range(0, len(values) - length + 1, step)
     cut = np.stack([values[start : start + length] for start in starts])
     if labels is None:
@@ -69,7 +69,7 @@ def _cut(recording: Any, length: int, step: int | None, labels: Any) -> tuple[np
     if named.ndim == 0:
         return cut, np.repeat(named[None], len(cut))
     if named.shape != (len(values),):
-        raise GramfoldError(f"`labels` has shape {named.shape}, but the recording has {len(values)} steps")
+        raise SamplesError(f"`labels` has shape {named.shape}, but the recording has {len(values)} steps")
     known, codes = np.unique(named, return_inverse=True)
     most = [np.bincount(codes[start : start + length], minlength=len(known)).argmax() for start in starts]
     return cut, known[most]

@@ -17,7 +17,7 @@ from gramfold.bench.frame import Bench, Cell, Figures, Found, Options
 from gramfold.bench.registry import open_bench
 from gramfold.engines.workers import cpu_count
 from gramfold.errors import GramfoldError
-from gramfold.report import render_bench
+from gramfold.report.bench import render_bench
 from gramfold.results.saved import make_folder
 from gramfold.wire.record import plain
 

@@ -51,7 +51,7 @@ def _of_words(name: str, site: str, column: Column, part: Categories) -> list[Fi
     if not there or unknown <= STRANGE * there:
         return []
     known = ", ".join(repr(word) for word in part.words[:4])
-    what = f"{unknown} of {there} rows have words that the encoder does not know; it knows {known}"
+    what = f"{unknown} of {there} rows {'has' if unknown == 1 else 'have'} words that the encoder does not know; it knows {known}"
     return [Finding("codes", SERIOUS, what, "write them as the others do", site, name)]
 
 

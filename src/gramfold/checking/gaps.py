@@ -31,7 +31,11 @@ def gaps(
         alone = float(np.abs(measured - code).min(initial=np.inf)) > APART * step
         if count < (1 if code <= 0 else FEW) or not (outside and alone) or abs(code - trusted.mean) < FAR * trusted.spread:
             continue
-        share = f"all {count} rows have" if count == len(numbers) else f"{count} of {len(numbers)} rows have"
+        share = (
+            f"all {count} rows have"
+            if count == len(numbers)
+            else f"{count} of {len(numbers)} rows {'has' if count == 1 else 'have'}"
+        )
         where = "its others" if trusted is own else "other clients"
         codes.append(code)
         found.append(

@@ -9,7 +9,7 @@ import typer
 from gramfold import files
 from gramfold.cli.data import Reading, reads_data
 from gramfold.cli.run import chosen_methods
-from gramfold.errors import GramfoldError
+from gramfold.errors import OptionError
 from gramfold.files.reading import Reading as OfParts
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="The file to write.")]
@@ -34,9 +34,9 @@ def begin(
     """
     methods = chosen_methods(method, features, settings or [])
     if len(methods) != 1:
-        raise GramfoldError("a run as files is of one method; begin one for each")
+        raise OptionError("a run as files is of one method; begin one for each")
     if not 0 <= test_size < 1:
-        raise GramfoldError(f"the test size must lie in [0, 1), got {test_size}")
+        raise OptionError(f"the test size must lie in [0, 1), got {test_size}")
     known = {field.name: getattr(reading, field.name) for field in fields(OfParts) if field.name not in ("test", "columns")}
     columns = tuple(name.strip() for name in (reading.columns or "").split(",") if name.strip())
     task = files.begin(methods[0], OfParts(**known, columns=columns, test=test_size), random_state, data or ())

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from gramfold.checking import SERIOUS, Report, check_source
 from gramfold.cli.data import Reading, reads_data
-from gramfold.errors import GramfoldError
+from gramfold.errors import OptionError
 from gramfold.federation import Federation
 from gramfold.sources import is_raw
 from gramfold.sources.base import COLUMNS
@@ -47,7 +47,7 @@ def _report(reading: Reading, data: list[str]) -> Report:
     if all(is_raw(path) for path in data):
         source = reading.source(data)
         if source.kind != COLUMNS:
-            raise GramfoldError(f"{source.name} holds {source.kind}; only tables and features (.npz) are checked")
+            raise OptionError(f"{source.name} holds {source.kind}; only tables and features (.npz) are checked")
         return check_source(source, reading.release_words)
     dataset = reading.load(data)
     if dataset.client is None:

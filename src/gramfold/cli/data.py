@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError, GramfoldError, OptionError
 from gramfold.extraction import FAIL, SKIP, Progress, default_cache, load_data
 from gramfold.federation import Dataset, load_dataset
 from gramfold.imports import names_code, object_at
@@ -97,7 +97,7 @@ class Reading:
         elif not isinstance(given, str):
             odd = next((path for path in given if not is_raw(path)), None)
             if odd is not None:
-                raise GramfoldError(f"{odd} is no table; of several files each is a client, and a .csv or .parquet")
+                raise FileError(f"{odd} is no table; of several files each is a client, and a .csv or .parquet")
         which: dict[str, Any] = {name: getattr(self, name) for name in ROLES}
         which |= {"columns": _listed(self.columns), "regression": self.regression, "release_words": self.release_words}
         if self.backbone is None:
@@ -120,7 +120,7 @@ def made_at(place: str) -> Any:
     except GramfoldError:
         raise
     except Exception as error:  # the user's own code
-        raise GramfoldError(f"data {place} failed: {type(error).__name__}: {error}") from None
+        raise OptionError(f"data {place} failed: {type(error).__name__}: {error}") from None
 
 
 def _listed(names: str | None) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import typer
 from gramfold import wire
 from gramfold.cli import data as shared
 from gramfold.cli.predict import write_table
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError
 from gramfold.extraction import default_cache, read_data
 from gramfold.heads import load_head
 from gramfold.report import render_explanation
@@ -39,7 +39,7 @@ def explain(
 ) -> None:
     """Say what every column adds to a head's predictions, on average and sample by sample."""
     if out is not None and out.suffix.lower() not in ENDINGS:
-        raise GramfoldError(f"{out} must end in {', '.join(ENDINGS)}")
+        raise FileError(f"{out} must end in {', '.join(ENDINGS)}")
     loaded = load_head(head)
     with shared.show_extraction("samples") as progress:
         options = {"cache": cache or default_cache(), "device": device, "progress": progress}

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gramfold.cli import data as shared
-from gramfold.errors import GramfoldError
+from gramfold.errors import OptionError
 from gramfold.heads import load_head
 
 
@@ -24,7 +24,7 @@ def export(
 ) -> None:
     """Write a head as ONNX (with its backbone in front where that is ONNX too), as a PyTorch program, or for scikit-learn."""
     if onnx is torch is sklearn is None:
-        raise GramfoldError("say what to write: --onnx FILE, --torch FILE or --sklearn FILE")
+        raise OptionError("say what to write: --onnx FILE, --torch FILE or --sklearn FILE")
     loaded = load_head(head)
     from gramfold.export import write_onnx, write_sklearn, write_torch  # scikit-learn takes a second to import
 

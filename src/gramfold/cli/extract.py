@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gramfold.cli.data import Reading, reads_data
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError, OptionError
 from gramfold.extraction import save_features
 
 
@@ -21,10 +21,10 @@ def extract(
     Features are kept in a cache: an extraction that was stopped goes on where it was, and a second one reads.
     """
     if out.suffix != ".npz":
-        raise GramfoldError(f"{out} must end in .npz")
+        raise FileError(f"{out} must end in .npz")
     dataset = reading.load(data)
     if dataset.origin is None:
-        raise GramfoldError(f"{data} holds features already")
+        raise OptionError(f"{data} holds features already")
     save_features(out, dataset)
     rows, width = dataset.inputs.shape
     what = "classes" if dataset.labels is not None else "targets"

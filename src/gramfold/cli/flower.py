@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gramfold.engines.flower import require_flwr
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError, OptionError
 from gramfold.federation import Federation, load_dataset
 
 flower = typer.Typer(help="Run over a real network: sites keep their data and their models.", no_args_is_help=True)
@@ -50,7 +50,7 @@ def up(
     from gramfold.remote.tasks import task_to_json
 
     if out.exists():
-        raise GramfoldError(f"{out} exists; choose a new folder with --out")
+        raise FileError(f"{out} exists; choose a new folder with --out")
     federation = Federation.from_dataset(load_dataset(data), clients, partition, random_state=random_state)
     check_sites(federation)
     place = out.absolute()
@@ -129,5 +129,5 @@ def _address(text: str) -> tuple[str, int]:
     if not colon:
         return text, 443
     if not port.isdigit() or not 0 < int(port) < 65536:
-        raise GramfoldError(f"cannot read --server {text!r}; write HOST or HOST:PORT")
+        raise OptionError(f"cannot read --server {text!r}; write HOST or HOST:PORT")
     return host, int(port)

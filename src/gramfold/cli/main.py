@@ -1,14 +1,16 @@
 """`gramfold`: collects the commands, and turns errors that a user can fix into one line and exit code 2."""
 
+import json
 import sys
 import warnings
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
 import gramfold
 from gramfold.cli.begin import begin
-from gramfold.cli.bench import bench
+from gramfold.cli.benches import ANYTHING, from_clone, no_bench
 from gramfold.cli.check import check
 from gramfold.cli.explain import explain
 from gramfold.cli.export import export
@@ -49,7 +51,10 @@ app.command()(export)
 app.command()(serve)
 app.command()(methods)
 app.command()(report)
-app.command()(bench)
+if find_spec("gramfold.cli.bench"):
+    app.command()(from_clone("gramfold.cli.bench").bench)
+else:
+    app.command("bench", context_settings=ANYTHING)(no_bench)
 app.command()(begin)
 app.command()(fold)
 app.command()(merge)
@@ -79,7 +84,7 @@ def main() -> None:
     try:
         code = app(options(sys.argv[1:]), standalone_mode=False) or 0
     except GramfoldError as error:
-        code = _print_error(str(error))
+        code = _print_error(str(error), error.code)
     except _UsageError as error:
         text: str = error.format_message()  # type: ignore[attr-defined]
         if type(error).__name__ == "NoArgsIsHelpError":  # not exported; its text is the help, unless typer has printed it already
@@ -88,7 +93,9 @@ def main() -> None:
         else:
             code = _print_error(text)
     except MemoryError as error:
-        code = _print_error(f"out of memory ({error or 'no more than that is known'}); use fewer features, or more memory")
+        code = _print_error(
+            f"out of memory ({error or 'no more than that is known'}); use fewer features, or more memory", "memory"
+        )
     except (typer.Abort, KeyboardInterrupt):
         code = STOPPED
     if code == STOPPED:  # typer may also return it
@@ -96,8 +103,12 @@ def main() -> None:
     sys.exit(code)
 
 
-def _print_error(message: str) -> int:
-    print("error: " + " ".join(message.split()), file=sys.stderr)
+def _print_error(message: str, code: str = "command") -> int:
+    """One line for people; for programs, where they asked for JSON, also an object with the error's code."""
+    line = " ".join(message.split())
+    if "--json" in sys.argv:
+        print(json.dumps({"error": {"code": code, "message": line}}))
+    print(f"error: {line}", file=sys.stderr)
     return 2
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gramfold.methods import METHODS, find_method
-from gramfold.methods.protocol import IN_CODE
+from gramfold.methods.protocol import IN_CODE, OF_RUN
 from gramfold.report.text import setting
 
 
@@ -46,5 +46,5 @@ def methods(
 
 def _describe(name: str) -> dict[str, Any]:
     kind = find_method(name)
-    defaults = {field.name: field.default for field in fields(kind) if field.metadata != IN_CODE}
+    defaults = {field.name: field.default for field in fields(kind) if field.metadata not in (IN_CODE, OF_RUN)}
     return {"name": kind.name, "summary": kind.summary, "paper": kind.paper, "parameters": defaults}

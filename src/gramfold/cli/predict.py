@@ -11,7 +11,7 @@ import typer
 
 from gramfold import wire
 from gramfold.cli import data as shared
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError
 from gramfold.extraction import FAIL, default_cache, read_data
 from gramfold.heads import Head, load_head
 from gramfold.imports import require
@@ -43,7 +43,7 @@ def predict(
 ) -> None:
     """Write the class of every sample, and how sure the head is; it knows which backbone or encoder its numbers come from."""
     if out.suffix.lower() not in (".csv", ".parquet", ".pq"):
-        raise GramfoldError(f"{out} must end in .csv or .parquet")
+        raise FileError(f"{out} must end in .csv or .parquet")
     loaded = load_head(head)
     given = None if path_column is None and text_column is None else Columns(path=path_column, text=text_column)
     with shared.show_extraction("samples") as progress:

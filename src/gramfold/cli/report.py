@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from gramfold import wire
-from gramfold.errors import MALFORMED, GramfoldError
-from gramfold.report import render_bench, render_page, render_runs
+from gramfold.cli.benches import from_clone
+from gramfold.errors import MALFORMED, OptionError
+from gramfold.report import render_page, render_runs
 from gramfold.report.runs import Named
 from gramfold.results.folder import REPORT, RESULT, read_page
 
@@ -28,8 +29,9 @@ def report(
     found = [(result, read_page(_file(result))) for result in results]
     for result, content in found:
         if "bench" in content and len(found) > 1:
-            raise GramfoldError(f"{result} is a bench's: its page stands alone; give one at a time")
-        page = _rendered(str(result), render_bench if "bench" in content else render_page, content)
+            raise OptionError(f"{result} is a bench's: its page stands alone; give one at a time")
+        render = from_clone("gramfold.report.bench").render_bench if "bench" in content else render_page
+        page = _rendered(str(result), render, content)
     target = out
     if len(found) > 1:
         page = _rendered("one of these", render_runs, _named(found))
@@ -46,7 +48,7 @@ def _rendered(what: str, render: Callable[[Any], str], content: Any) -> str:
         page = render(content)
         page.encode()
     except MALFORMED:
-        raise GramfoldError(f"{what} is not a result of gramfold run or gramfold bench") from None
+        raise OptionError(f"{what} is not a result of gramfold run or gramfold bench") from None
     return page
 
 

@@ -15,7 +15,7 @@ from gramfold import wire
 from gramfold.cli.data import Reading, reads_data
 from gramfold.engines import ENGINES, Result, RunOptions, open_engine
 from gramfold.engines.events import to
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError, OptionError
 from gramfold.federation import Dataset, Federation
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
 from gramfold.methods.protocol import INSTEAD
@@ -174,9 +174,9 @@ def chosen_methods(names: str, features: str | None, settings: Sequence[str]) ->
     group = [method.name for method in GROUPS.get(names, ())]
     listed = group or [name.strip() for name in names.split(",") if name.strip()]
     if not listed:
-        raise GramfoldError(f"no method named; known: {', '.join(METHODS)}")
+        raise OptionError(f"no method named; known: {', '.join(METHODS)}")
     if len(set(listed)) < len(listed):
-        raise GramfoldError("a method is named twice")
+        raise OptionError("a method is named twice")
     parameters: dict[str, dict[str, Any]] = {name: {} for name in listed}
     if features is not None:
         parameters |= {name: {"features": features} for name in listed if METHODS.get(name) in ANALYTIC}
@@ -184,9 +184,9 @@ def chosen_methods(names: str, features: str | None, settings: Sequence[str]) ->
         left, equals, value = setting.partition("=")
         name, dot, key = left.rpartition(".")
         if not (equals and dot and key):
-            raise GramfoldError(f"cannot read --set {setting!r}; write METHOD.NAME=VALUE, such as apfl.penalty=0.5")
+            raise OptionError(f"cannot read --set {setting!r}; write METHOD.NAME=VALUE, such as apfl.penalty=0.5")
         if name not in parameters:
-            raise GramfoldError(f"--set {setting!r} names a method that is not run; running: {', '.join(listed)}")
+            raise OptionError(f"--set {setting!r} names a method that is not run; running: {', '.join(listed)}")
         parameters[name][key] = _value(value)
     return [make_method(name, **given) for name, given in parameters.items()]
 
@@ -197,7 +197,7 @@ def _compatible(methods: list[Method], dataset: Dataset, is_group: bool) -> list
     supported = [method for method in methods if kind in method.input_kinds]
     if not supported or (len(supported) < len(methods) and not is_group):
         unsupported = next(method.name for method in methods if kind not in method.input_kinds)
-        raise GramfoldError(f"{dataset.name} holds {kind}, which {unsupported} does not support; {INSTEAD[kind]}")
+        raise OptionError(f"{dataset.name} holds {kind}, which {unsupported} does not support; {INSTEAD[kind]}")
     return supported
 
 
@@ -213,11 +213,11 @@ def _value(text: str) -> Any:
 def check_outputs(folder: Path, ours: Sequence[str]) -> None:
     """Before any work, refuse to write into a folder with other content."""
     if folder.is_file():
-        raise GramfoldError(f"{folder} is a file, not a folder; choose another one")
+        raise FileError(f"{folder} is a file, not a folder; choose another one")
     if folder.is_dir():
         others = sorted(path.name for path in folder.iterdir() if path.name not in ours and not wire.is_temporary(path))
         if others:
-            raise GramfoldError(f"{folder} exists and contains other files ({others[0]}); choose another folder")
+            raise FileError(f"{folder} exists and contains other files ({others[0]}); choose another folder")
     parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not os.access(parent, os.W_OK):
-        raise GramfoldError(f"cannot write to {parent}; choose another folder")
+        raise FileError(f"cannot write to {parent}; choose another folder")

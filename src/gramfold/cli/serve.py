@@ -7,7 +7,7 @@ import typer
 
 from gramfold import wire
 from gramfold.cli import data as shared
-from gramfold.errors import GramfoldError
+from gramfold.errors import OptionError
 from gramfold.imports import require
 
 
@@ -32,7 +32,7 @@ def serve(
     try:
         server_of(app, host, port).run()
     except SystemExit:  # its way to say that the port is taken
-        raise GramfoldError(f"cannot listen on {host}:{port}; choose another with --port") from None
+        raise OptionError(f"cannot listen on {host}:{port}; choose another with --port") from None
 
 
 def _hosts(host: str, allowed: str) -> list[str]:
@@ -48,5 +48,5 @@ def _hosts(host: str, allowed: str) -> list[str]:
 def _key(file: Path) -> str:
     key = wire.read(file).decode(errors="replace").strip()
     if len(key) < 16 or not key.isascii() or not key.isprintable():
-        raise GramfoldError(f"{file} must hold a key of at least 16 printable characters")
+        raise OptionError(f"{file} must hold a key of at least 16 printable characters")
     return key

@@ -16,7 +16,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FeaturesError
 from gramfold.features import ACTIVATIONS
 
 PRESETS = {
@@ -114,7 +114,7 @@ def parse(network: str, shape: tuple[int, int, int]) -> Sequence[Step]:
             contrast = True
             continue
         if min(made.output[:2]) < 1 or (step.kind == "grid" and min(shape[:2]) < step.size):
-            raise GramfoldError(f"{step.text} does not fit its input of {shape[0]} x {shape[1]}; choose another network")
+            raise FeaturesError(f"{step.text} does not fit its input of {shape[0]} x {shape[1]}; choose another network")
         contrast = contrast and step.kind != "conv"
         shape = made.output
         steps.append(made)
@@ -140,4 +140,4 @@ def _step(term: str) -> Step:
         return Step(kind, numbers)
     except (KeyError, ValueError, IndexError):
         known = "pad, contrast, conv, dense, max, mean, grid, split, an activation, or a preset: " + ", ".join(PRESETS)
-        raise GramfoldError(f"cannot read {term!r} of a network; a term is one of {known} (docs/convolution.md)") from None
+        raise FeaturesError(f"cannot read {term!r} of a network; a term is one of {known} (docs/convolution.md)") from None

@@ -10,7 +10,7 @@ import numpy as np
 
 from gramfold.convolution.description import SOLVED, Step, parse
 from gramfold.convolution.filters import codes
-from gramfold.errors import GramfoldError
+from gramfold.errors import FeaturesError
 from gramfold.features import ACTIVATIONS, fingerprint_of
 from gramfold.features.base import MOST_DRAWN, whole
 from gramfold.moments import Implied
@@ -48,10 +48,10 @@ class ConvolutionMap:
         steps = parse(str(self.description["network"]), self.shape)
         places = [place for place, step in enumerate(steps) if step.kind in SOLVED]
         if len(layers) >= len(places):
-            raise GramfoldError(f"{len(layers)} layers for a network that has {len(places) - 1}")
+            raise FeaturesError(f"{len(layers)} layers for a network that has {len(places) - 1}")
         for place, weights in zip(places, self.arrays.values(), strict=False):
             if tuple(weights.shape) != (steps[place].patch, steps[place].output[2]):
-                raise GramfoldError(f"layer {steps[place].text} has weights of shape {tuple(weights.shape)}")
+                raise FeaturesError(f"layer {steps[place].text} has weights of shape {tuple(weights.shape)}")
         self._before: Sequence[Step] = steps[: places[len(layers)]]
         self.next = steps[places[len(layers)]]
         """The first layer that is not solved; the classes' layer when all are."""
@@ -60,7 +60,7 @@ class ConvolutionMap:
         """Whether a layer was solved for labels."""
         self.dim = self.next.patch
         if self._widest() > MOST_DRAWN:
-            raise GramfoldError(f"images of shape {self.shape} become too large in {self.description['network']!r}")
+            raise FeaturesError(f"images of shape {self.shape} become too large in {self.description['network']!r}")
         self._fingerprint = fingerprint
 
     @classmethod
@@ -103,7 +103,7 @@ class ConvolutionMap:
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim), of the inputs' kind."""
         if not self.complete:
-            raise GramfoldError("this network has layers yet to be solved")
+            raise FeaturesError("this network has layers yet to be solved")
         return self.patches(inputs[None] if inputs.ndim == 3 else inputs)
 
     def blocks(self, samples: int) -> list[slice]:
@@ -118,7 +118,7 @@ class ConvolutionMap:
     def patches(self, inputs: Array) -> Array:
         """The patches of some images under the next layer, (n positions) x dim, those of one image one after another."""
         if tuple(inputs.shape[1:]) != self.shape:
-            raise GramfoldError(f"expected images of shape {self.shape}, got an array of shape {tuple(inputs.shape)}")
+            raise FeaturesError(f"expected images of shape {self.shape}, got an array of shape {tuple(inputs.shape)}")
         arrays.require_torch()
         import torch
 

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError, NetworkError
 
 YEARS = 5
 _HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*")
@@ -77,7 +77,7 @@ def _host_name(host: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.IPv4Address(host))
     except ValueError:
         if not _HOST_NAME.fullmatch(host):
-            raise GramfoldError(
+            raise NetworkError(
                 f"{host!r} is not a host name or IPv4 address; give the name by which sites reach the server"
             ) from None
         return x509.DNSName(host)
@@ -113,7 +113,7 @@ def _usage(signs_certificates: bool) -> x509.KeyUsage:
 
 def _refuse_existing(path: Path) -> None:
     if path.exists():
-        raise GramfoldError(f"{path} exists and is not overwritten; remove it or choose another folder")
+        raise FileError(f"{path} exists and is not overwritten; remove it or choose another folder")
 
 
 def _write(path: Path, data: bytes, secret: bool = False) -> None:
@@ -122,4 +122,4 @@ def _write(path: Path, data: bytes, secret: bool = False) -> None:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644), "wb") as file:
             file.write(data)
     except OSError as error:
-        raise GramfoldError(f"cannot write {path}: {error.strerror}") from None
+        raise FileError(f"cannot write {path}: {error.strerror}") from None

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import InstallError
 
 MARK = "GRAMFOLD_NETWORK"
 """An environment variable of every process of a network: it finds those that have moved to another session."""
@@ -45,7 +45,7 @@ def command_path(name: str) -> str:
     """A command of Flower's, beside this Python."""
     path = Path(sys.executable).with_name(name)
     if not path.exists():
-        raise GramfoldError("Flower is not installed beside this Python: install gramfold[flower]")
+        raise InstallError("Flower is not installed beside this Python: install gramfold[flower]")
     return str(path)
 
 

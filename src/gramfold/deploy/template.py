@@ -8,7 +8,7 @@ from gramfold.deploy.certificates import write_certificates
 from gramfold.deploy.processes import QUIET
 from gramfold.deploy.proxy import FLEET, nginx_configuration
 from gramfold.deploy.toml import Value, to_toml
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError, NetworkError
 from gramfold.version import __version__
 
 LINK_PORT = 8000
@@ -37,7 +37,7 @@ def write_app(folder: Path, config: Mapping[str, Value]) -> None:
     """An app that Flower runs: a single file, since all its code is in the installed gramfold."""
     unknown = set(config) - set(RUN_CONFIG)
     if unknown:
-        raise GramfoldError(f"a run has no setting {min(unknown)!r}; it has: {', '.join(RUN_CONFIG)}")
+        raise NetworkError(f"a run has no setting {min(unknown)!r}; it has: {', '.join(RUN_CONFIG)}")
     project = {
         "name": "gramfold-app",
         "version": __version__,
@@ -58,12 +58,12 @@ def write_app(folder: Path, config: Mapping[str, Value]) -> None:
 def write_project(folder: Path, sites: Sequence[str], host: str, port: int) -> None:
     """A folder for the server and one for each site, certificates included, with a README of the next steps."""
     if folder.exists():
-        raise GramfoldError(f"{folder} exists; choose a new folder")
+        raise FileError(f"{folder} exists; choose a new folder")
     if not sites or len(set(sites)) < len(sites):
-        raise GramfoldError("name at least one site, and none twice: --sites north,east,south")
+        raise NetworkError("name at least one site, and none twice: --sites north,east,south")
     invalid = [name for name in sites if name != wire.file_name(name)]
     if invalid:
-        raise GramfoldError(f"{invalid[0]!r} is not a valid site name: use letters, digits, - and _")
+        raise NetworkError(f"{invalid[0]!r} is not a valid site name: use letters, digits, - and _")
     server = folder.absolute() / "server"
     write_certificates(server / "keys", host)
     write_app(server / "app", {"minimum-sites": len(sites), "sites": ",".join(sites)})
@@ -96,7 +96,7 @@ def _write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     except OSError as error:
-        raise GramfoldError(f"cannot write {path}: {error.strerror}") from None
+        raise FileError(f"cannot write {path}: {error.strerror}") from None
 
 
 LOADER = '''\

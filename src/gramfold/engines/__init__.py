@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from gramfold.engines.events import Event, Progress, reported
 from gramfold.engines.inprocess import USUAL, run_inprocess
 from gramfold.engines.options import RunOptions
-from gramfold.errors import GramfoldError
+from gramfold.errors import OptionError
 from gramfold.federation import Federation
 from gramfold.methods import Method, make_method
 from gramfold.privacy import DP, Privacy, SecureSum
@@ -36,7 +36,7 @@ def open_engine(
 ) -> Iterator[RunMethod]:
     """Run methods one after another; what the engine needs is started once and stopped at the end of the block."""
     if engine != "dask" and not (options.cluster is options.heads is None):
-        raise GramfoldError("cluster= and heads= are for engine='dask'; elsewhere leave them out: result.heads has the heads")
+        raise OptionError("cluster= and heads= are for engine='dask'; elsewhere leave them out: result.heads has the heads")
     if engine == "inprocess":
         yield partial(run_inprocess, federation=federation, options=options)
     elif engine == "flower":
@@ -47,9 +47,7 @@ def open_engine(
             or options.keep_total
             or options.keep_clients
         ):
-            raise GramfoldError(
-                "the flower engine does not support device, checkpoint, evaluate_every, keep_total or keep_clients"
-            )
+            raise OptionError("the flower engine does not support device, checkpoint, evaluate_every, keep_total or keep_clients")
         from gramfold.engines.flower import require_flwr
 
         require_flwr()
@@ -63,7 +61,7 @@ def open_engine(
         with on_dask(federation, options) as run_method:
             yield run_method
     else:
-        raise GramfoldError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
+        raise OptionError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
 
 
 def run(
@@ -105,9 +103,9 @@ def run(
     if isinstance(method, str):
         method = make_method(method)
     if not isinstance(method, Method):
-        raise GramfoldError(f"a method is a name such as 'pace', or an instance such as gf.PACE(); got {method!r}")
+        raise OptionError(f"a method is a name such as 'pace', or an instance such as gf.PACE(); got {method!r}")
     if not isinstance(federation, Federation):
-        raise GramfoldError(f"run needs a Federation, got {type(federation).__name__}; see Federation.split and from_clients")
+        raise OptionError(f"run needs a Federation, got {type(federation).__name__}; see Federation.split and from_clients")
     if precision is not None:
         method = replace(method, precision=precision)
     folder = None if checkpoint is None else Path(checkpoint)

@@ -14,7 +14,7 @@ from gramfold.errors import GramfoldError
 from gramfold.heads import Head
 from gramfold.methods import Method
 from gramfold.methods.finishing import shared_head
-from gramfold.methods.protocol import told
+from gramfold.methods.protocol import reported
 from gramfold.results.by_name import ByName
 from gramfold.results.figures import ClientResult
 from gramfold.results.folded import Run, Summed, in_memory, worth_keeping
@@ -139,7 +139,7 @@ class Driver:
             "seconds": time.perf_counter() - self._begun,
             "uplink_bytes": sum(state.uplink.values()),
             "downlink_bytes": sum(state.deliveries.bytes.values()),
-            **told(state.broadcast, "noted"),
+            **reported(state.broadcast, "noted"),
         }
         every = self.options.evaluate_every
         due = self.method.has_round_models and every and state.round % every == 0
@@ -204,7 +204,11 @@ class Driver:
             global_head=shared,
             seconds=_by_phase(transport.seconds),
             run=Run(method, transport.task, state.broadcast, total, counted, self._kept()),
-            chosen={**state.tuned, **told(state.broadcast, "chosen"), **({"rounding": self.rounding} if self.rounding else {})},
+            chosen={
+                **state.tuned,
+                **reported(state.broadcast, "chosen"),
+                **({"rounding": self.rounding} if self.rounding else {}),
+            },
             history=state.history,
             privacy=transport.statement,
         ).with_final_figures()

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import OptionError
 from gramfold.federation import Task
 from gramfold.methods import Method, Tunable
 from gramfold.privacy import Privacy
@@ -37,31 +37,31 @@ class RunOptions:
         method = method.settled(task, once=self.keep_total is True or noisy, bounded=noisy, masked=masked)
         self.check(method, task)
         if self.keep_clients and (not method.rounds or isinstance(method, Tunable)):
-            raise GramfoldError(f"keep_clients is for methods of one sum of moments, which {method.name} is not")
+            raise OptionError(f"keep_clients is for methods of one sum of moments, which {method.name} is not")
         return method
 
     def check(self, method: Method, task: Task) -> None:
         """Raise, in words, where privacy leaves a method less than it needs."""
         if method.rounds_numbers and (self.keep_total or self.keep_clients or self.privacy):
             why = "secure sums and noise need numbers as they are" if self.privacy else "rounded numbers do not come out of a sum"
-            raise GramfoldError(f"{why}, and these travel in {method.precision}; leave out precision, or set it to float64")
+            raise OptionError(f"{why}, and these travel in {method.precision}; leave out precision, or set it to float64")
         if not self.privacy:
             return
         if self.keep_clients:
-            raise GramfoldError("keep_clients keeps what each client sent, which nobody is to see; leave out secure and dp")
+            raise OptionError("keep_clients keeps what each client sent, which nobody is to see; leave out secure and dp")
         if self.device != "cpu":
-            raise GramfoldError("secure sums and noise are computed on the CPU; omit device")
+            raise OptionError("secure sums and noise are computed on the CPU; omit device")
         if method.answer is not None:
-            raise GramfoldError(
+            raise OptionError(
                 f"{method.name} answers each client from its own upload, which nobody is to see; {method.remedy('sums')}"
             )
         if self.privacy.dp is not None and (method.rounds > 1 or task.labels is None):
             what = f"{method.name} has {method.rounds} rounds" if method.rounds > 1 else "continuous targets have no bound"
             remedy = f"; {method.remedy('once')}" if method.rounds > 1 else ""
-            raise GramfoldError(f"differential privacy is for classes and methods of one round of moments: {what}{remedy}")
+            raise OptionError(f"differential privacy is for classes and methods of one round of moments: {what}{remedy}")
         unset = method.undecided if isinstance(method, Tunable) else ()
         if unset:
-            raise GramfoldError(
+            raise OptionError(
                 f"{method.name} would tune {unset[0]} by trial runs on what nobody is to see; set it, for example "
                 f"--set {method.name}.{unset[0]}=..."
             )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import SamplesError
 from gramfold.evaluation import bootstrap, intervals
 from gramfold.evaluation.bootstrap import Ranked
 from gramfold.evaluation.calibration import BINS, Calibration
@@ -78,9 +78,9 @@ class Scored:
             positives=None if fields.get("positives") is None else int(fields["positives"]), **numbers,
         )  # fmt: skip
         if scored.positives is not None and not 0 <= scored.positives <= scored.n:
-            raise GramfoldError(f"{scored.positives} of {scored.n} samples of one class: impossible")
+            raise SamplesError(f"{scored.positives} of {scored.n} samples of one class: impossible")
         if not (0 <= scored.right <= scored.n < MAX_SAMPLES and 0 <= scored.squared_error < np.inf):
-            raise GramfoldError(f"{scored.right} right of {scored.n} samples, squared error {scored.squared_error:g}: impossible")
+            raise SamplesError(f"{scored.right} right of {scored.n} samples, squared error {scored.squared_error:g}: impossible")
         return scored
 
     @property
@@ -251,7 +251,7 @@ def _bins(fields: Any) -> Calibration | None:
         return None
     made = Calibration(**{key: np.array(part, float) for key, part in fields.items()})
     if any(part.shape != (BINS,) or not np.isfinite(part).all() for part in vars(made).values()):
-        raise GramfoldError(f"a calibration has {BINS} bins of finite numbers")
+        raise SamplesError(f"a calibration has {BINS} bins of finite numbers")
     return made
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import HeadError
 from gramfold.export.activations import ACTIVATIONS
 from gramfold.export.convolution import convolution
 from gramfold.export.graph import Graph
@@ -37,7 +37,7 @@ def map_nodes(graph: Graph, of: Map, rows: str) -> str:
     """The features of rows under a map."""
     convert = MAPS.get(of.kind)
     if convert is None:
-        raise GramfoldError(f"a map of kind {of.kind!r} cannot be exported to ONNX yet; known: {', '.join(MAPS)}")
+        raise HeadError(f"a map of kind {of.kind!r} cannot be exported to ONNX yet; known: {', '.join(MAPS)}")
     return convert(graph, of, rows)
 
 
@@ -45,7 +45,7 @@ def _spec(graph: Graph, spec: FeatureMap, rows: str, place: Place) -> str:
     convert = SPECS.get(type(spec))
     if convert is None:
         known = ", ".join(kind.__name__ for kind in SPECS)
-        raise GramfoldError(f"the feature map {type(spec).__name__} cannot be exported to ONNX yet; known: {known}")
+        raise HeadError(f"the feature map {type(spec).__name__} cannot be exported to ONNX yet; known: {known}")
     return convert(graph, spec, rows, place)
 
 

@@ -17,7 +17,7 @@ from gramfold.backbones import IMAGES, Backbone, reopen
 from gramfold.backbones.onnx_model import OnnxBackbone
 from gramfold.backbones.pixels import SHARPNESS, Pixels
 from gramfold.backbones.pooling import BOTH, CLS
-from gramfold.errors import GramfoldError
+from gramfold.errors import HeadError
 from gramfold.export.graph import OPSET, Graph
 from gramfold.export.onnx_head import head_nodes
 from gramfold.features import DrawnMap
@@ -105,7 +105,7 @@ def _opset(graph: Graph, model: Any) -> int:
     others = [entry.domain for entry in model.opset_import if entry.domain not in ("", "ai.onnx")]
     version = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 0)
     if others or not 13 <= version <= 21:
-        raise GramfoldError(f"the backbone's ONNX operators ({version or others}) cannot be joined; use --head-only")
+        raise HeadError(f"the backbone's ONNX operators ({version or others}) cannot be joined; use --head-only")
     return int(version)
 
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from functools import cached_property, partial, reduce
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import HeadError
 from gramfold.export.graph import Graph
 from gramfold.export.maps import map_nodes
 from gramfold.heads import Head, Stream
@@ -22,10 +22,10 @@ PARTS = {
 def head_nodes(graph: Graph, head: Head, rows: str) -> str:
     """n x classes scores of rows."""
     if head.kind != "linear":
-        raise GramfoldError("a trained network is not exported to ONNX; use --torch")
+        raise HeadError("a trained network is not exported to ONNX; use --torch")
     for field in dataclasses.fields(head):
         if field.name not in PARTS and getattr(head, field.name) not in (None, (), field.default):
-            raise GramfoldError(f"this head has a part {field.name!r} that cannot be exported to ONNX yet; use --torch")
+            raise HeadError(f"this head has a part {field.name!r} that cannot be exported to ONNX yet; use --torch")
     mapped: dict[str, str] = {}
     total = _streams(graph, head.streams, rows, mapped)
     if head.evidence is not None:

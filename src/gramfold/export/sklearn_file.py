@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import HeadError
 from gramfold.heads import Head
 from gramfold.imports import require
 from gramfold.wire import Packet
@@ -21,7 +21,7 @@ class _Fitted(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = head.inputs
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        raise GramfoldError("this estimator is an exported head: fit a PersonalizedClassifier, or run gramfold, for a new one")
+        raise HeadError("this estimator is an exported head: fit a PersonalizedClassifier, or run gramfold, for a new one")
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -58,7 +58,7 @@ def write_sklearn(head: Head, path: Path) -> None:
     """A file for `joblib.load`, which runs code in it: take such files only from people you trust. gramfold must be installed
     where it is read."""
     if head.kind != "linear":
-        raise GramfoldError("a trained network is not exported to scikit-learn; use --torch")
+        raise HeadError("a trained network is not exported to scikit-learn; use --torch")
     joblib = require("joblib", "torch", "exporting to scikit-learn")  # comes with scikit-learn
     temporary = path.with_name(f".{path.name}.part")
     joblib.dump(HeadRegressor(head) if head.labels is None else HeadClassifier(head), temporary)

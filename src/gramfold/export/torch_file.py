@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import HeadError
 from gramfold.heads import Head
 from gramfold.imports import require
 
@@ -35,7 +35,7 @@ def write_torch(head: Head, path: Path) -> None:
     try:
         program = torch.export.export(Program(), (sample,), dynamic_shapes=({0: torch.export.Dim("n")},))
     except Exception as error:  # tracing raises what it meets
-        raise GramfoldError(
+        raise HeadError(
             f"this head cannot be traced by PyTorch: {type(error).__name__}; use --onnx, or Head.to_torch()"
         ) from error
     content = io.BytesIO()

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import BackboneError
 
 JOURNAL = "journal.jsonl"
 Report = Callable[[str], None]
@@ -40,7 +40,7 @@ class Cache:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise GramfoldError(f"cannot make the cache {self.folder}: {error.strerror}; choose another with --cache") from None
+            raise BackboneError(f"cannot make the cache {self.folder}: {error.strerror}; choose another with --cache") from None
         self._journal = self._read()
 
     def _read(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import BackboneError
 from gramfold.numerics.arrays import is_torch, to_numpy
 
 
@@ -20,7 +20,7 @@ class Digests:
             self._known = sqlite3.connect(path, timeout=60.0)
             self._known.execute("CREATE TABLE IF NOT EXISTS seen (path TEXT PRIMARY KEY, size INT, changed INT, digest BLOB)")
         except sqlite3.DatabaseError as error:
-            raise GramfoldError(f"cannot use the cache's list {path}: {error}; remove that file") from None
+            raise BackboneError(f"cannot use the cache's list {path}: {error}; remove that file") from None
 
     def of(self, sample: Any) -> bytes:
         if isinstance(sample, Path):
@@ -68,4 +68,4 @@ def content(sample: Any) -> bytes:
             return b"file " + Path(os.fspath(sample["path"])).read_bytes()
     if hasattr(sample, "tobytes") and hasattr(sample, "mode"):
         return f"image {sample.mode} {sample.size} ".encode() + bytes(sample.tobytes())
-    raise GramfoldError(f"a sample is a path, a text, an array or an image, not {type(sample).__name__}")
+    raise BackboneError(f"a sample is a path, a text, an array or an image, not {type(sample).__name__}")

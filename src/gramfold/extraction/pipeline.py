@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.backbones import Backbone, UnreadableSampleError
-from gramfold.errors import GramfoldError
+from gramfold.errors import BackboneError
 from gramfold.extraction.cache import Cache
 from gramfold.extraction.digests import Digests
 from gramfold.numerics.sharded import ShardedRows
@@ -54,9 +54,9 @@ def extract(
     `unreadable`: "fail", or "skip" samples that cannot be decoded, with a warning that names them.
     """
     if source.kind != backbone.kind:
-        raise GramfoldError(f"{source.name} holds {source.kind}, but backbone {backbone.name} takes {backbone.kind}")
+        raise BackboneError(f"{source.name} holds {source.kind}, but backbone {backbone.name} takes {backbone.kind}")
     if unreadable not in (FAIL, SKIP):
-        raise GramfoldError(f"unreadable must be {FAIL!r} or {SKIP!r}, got {unreadable!r}")
+        raise BackboneError(f"unreadable must be {FAIL!r} or {SKIP!r}, got {unreadable!r}")
     assert isinstance(source.items, Sequence)
     kept = None if cache is None else Cache(cache, backbone.fingerprint, warnings.warn)
     digests = None if kept is None else Digests(kept.root / "seen.db")
@@ -77,7 +77,7 @@ def extract(
                 elif unreadable == FAIL:
                     wrong = np.flatnonzero(np.isnan(rows[:, 0]))
                     if len(wrong):  # found by an earlier extraction that skipped them
-                        raise GramfoldError(f"{source.called(first + int(wrong[0]))} cannot be read; {_HOW}")
+                        raise BackboneError(f"{source.called(first + int(wrong[0]))} cannot be read; {_HOW}")
                 shards.append(rows)
                 if progress is not None:
                     progress(first + len(items), computed, source.n)
@@ -87,7 +87,7 @@ def extract(
     shards = _as_wide(shards)
     readable = np.flatnonzero(~np.concatenate([np.isnan(rows[:, 0]) for rows in shards]))
     if not len(readable):
-        raise GramfoldError(f"no sample of {source.name} can be read")
+        raise BackboneError(f"no sample of {source.name} can be read")
     return Extracted(ShardedRows(shards, readable), readable, backbone.origin, computed)
 
 
@@ -110,7 +110,7 @@ def _dealing(source: Source, first: int, unreadable: str) -> Deal:
     def deal(i: int, error: UnreadableSampleError) -> None:
         name = source.called(first + i)
         if unreadable == FAIL:
-            raise GramfoldError(f"{name} {error}; {_HOW}") from None
+            raise BackboneError(f"{name} {error}; {_HOW}") from None
         warnings.warn(f"{name} {error}; it is skipped", stacklevel=2)
 
     return deal

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from gramfold.backbones import Backbone, open_backbone, reopen
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError, SamplesError
 from gramfold.extraction.pipeline import FAIL, Progress, extract
 from gramfold.federation import Dataset
 from gramfold.federation.raw import dataset_of, table_dataset
@@ -80,7 +80,7 @@ def load_data(
             found = extract(source, backbone, cache, unreadable=unreadable, progress=report)
         return dataset_of(source, found.rows, found.origin, found.kept, whole)
     if source.kind not in (COLUMNS, NUMBERS):
-        raise GramfoldError(f"{source.name} holds {source.kind}; name a backbone for them, such as {_SUCH_AS[source.kind]}")
+        raise SamplesError(f"{source.name} holds {source.kind}; name a backbone for them, such as {_SUCH_AS[source.kind]}")
     return table_dataset(source, release_words, encoder, whole)
 
 
@@ -108,7 +108,7 @@ def features_for(
 ) -> tuple[Any, np.ndarray, Source]:  # fmt: skip
     """What a head takes, of raw samples: the rows, which samples they are of, and the samples themselves."""
     if head.origin is None:
-        raise GramfoldError("this head does not know what makes its features of raw samples; give it features (an .npz file)")
+        raise SamplesError("this head does not know what makes its features of raw samples; give it features (an .npz file)")
     if head.origin.kind == TABLE:
         name = Path(data).name if isinstance(data, str | Path) else type(data).__name__
         table = raw_table(data)
@@ -123,7 +123,7 @@ def features_for(
 def read_data(head: Head, data: str, **options: Any) -> tuple[Any, np.ndarray, Source | None]:
     """The same for a path: an .npz file of features is taken as it is, if it comes from where the head's inputs do."""
     if not Path(data).exists():
-        raise GramfoldError(f"no such data: {data}")
+        raise FileError(f"no such data: {data}")
     if not data.endswith(".npz"):
         return features_for(head, data, **options)
     arrays, origin = load_features(Path(data))
@@ -137,7 +137,7 @@ def read_data(head: Head, data: str, **options: Any) -> tuple[Any, np.ndarray, S
 def load_features(path: Path) -> tuple[np.ndarray | None, Origin | None]:
     """The features of an .npz file, labelled or not, and where they come from; series as they are; None where it holds images."""
     if not path.is_file():
-        raise GramfoldError(f"no such data file: {path}")
+        raise FileError(f"no such data file: {path}")
     found = read_arrays(path, ("features", "series", "origin"))
     if "series" in found:
         values = found["series"]
@@ -145,7 +145,7 @@ def load_features(path: Path) -> tuple[np.ndarray | None, Origin | None]:
     if "features" not in found:
         return None, None
     if not len(found["features"]):
-        raise GramfoldError(f"{path.name} holds no samples")
+        raise SamplesError(f"{path.name} holds no samples")
     origin = Origin.from_json(str(found["origin"]), path.name) if "origin" in found else None
     return check.samples(found["features"], path.name), origin
 
@@ -170,7 +170,7 @@ def save_features(path: Path, dataset: Dataset) -> None:
                 _write_blocks(archive, name, values)
         temporary.replace(path)
     except OSError as error:
-        raise GramfoldError(f"cannot write {path}: {error.strerror}") from None
+        raise FileError(f"cannot write {path}: {error.strerror}") from None
     finally:
         temporary.unlink(missing_ok=True)
 

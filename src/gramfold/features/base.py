@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FeaturesError
 from gramfold.moments import Implied
 from gramfold.numerics import arrays, stopwatch
 from gramfold.numerics.arrays import Array
@@ -44,7 +44,7 @@ class FeatureMap(ABC):
     def gradient(self, inputs: int, seed: int, name: str) -> Gradient:
         """How a linear function of its features changes with its inputs: (rows, directions) -> n x inputs numbers, the gradient
         of <features(x_i), direction_i> for every row."""
-        raise GramfoldError(f"{type(self).__name__} features have no gradient here; learn a metric with linear and Fourier ones")
+        raise FeaturesError(f"{type(self).__name__} features have no gradient here; learn a metric with linear and Fourier ones")
 
     def implied(self, inputs: int, length: float | None) -> Implied:
         """What holds for its features of every sample. `length`: the most that the squares of an input's numbers sum to; None:
@@ -68,11 +68,11 @@ class FeatureMap(ABC):
         fields = dict(description)
         kind = FeatureMap.kinds.get(str(fields.pop("kind", None)))
         if kind is None:
-            raise GramfoldError(f"unknown feature map {description.get('kind')!r}; known: {', '.join(sorted(FeatureMap.kinds))}")
+            raise FeaturesError(f"unknown feature map {description.get('kind')!r}; known: {', '.join(sorted(FeatureMap.kinds))}")
         try:
             return kind.from_fields(fields)
         except (OverflowError, TypeError, KeyError, ValueError) as error:
-            raise GramfoldError(f"cannot read feature map {description.get('kind')!r}: {error}") from None
+            raise FeaturesError(f"cannot read feature map {description.get('kind')!r}: {error}") from None
 
 
 class Map(Protocol):
@@ -145,10 +145,10 @@ class DrawnMap:
         whole(self.description["seed"], "seed")
         name = self.description.get("name")
         if not isinstance(name, str) or not name.isprintable():  # half a character is no text
-            raise GramfoldError("a feature map without a readable name cannot be drawn")
+            raise FeaturesError("a feature map without a readable name cannot be drawn")
         self.dim = self._spec.width(self.inputs)
         if self._spec.drawn(self.inputs) > max(self.inputs * self.dim, MOST_DRAWN):
-            raise GramfoldError(f"a feature map from {self.inputs} to {self.dim} numbers with matrices far larger than that")
+            raise FeaturesError(f"a feature map from {self.inputs} to {self.dim} numbers with matrices far larger than that")
         self.implied = self._spec.implied(self.inputs, None)
         drawn_from = {key: value for key, value in self.description.items() if key != "kind"}
         self.fingerprint = fingerprint_of(drawn_from, {})
@@ -203,7 +203,7 @@ class DrawnMap:
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim) of rows (n x inputs), of the same kind and on the same device."""
         if inputs.ndim != 2 or inputs.shape[1] != self.inputs:
-            raise GramfoldError(f"expected rows of {self.inputs} numbers, got an array of shape {tuple(inputs.shape)}")
+            raise FeaturesError(f"expected rows of {self.inputs} numbers, got an array of shape {tuple(inputs.shape)}")
         function = self._function
         with stopwatch.phase("features"):
             if arrays.is_sparse(inputs):  # dense a block at a time: the rows may be far wider than the features
@@ -215,7 +215,7 @@ class DrawnMap:
 def whole(value: Any, what: str) -> int:
     """The value, which must be a whole number that is not negative."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 2**63:
-        raise GramfoldError(f"a feature map's {what} must be a whole number, got {str(value)[:40]}")
+        raise FeaturesError(f"a feature map's {what} must be a whole number, got {str(value)[:40]}")
     return value
 
 

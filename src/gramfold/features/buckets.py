@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FeaturesError
 from gramfold.features.base import FeatureMap, Function, constant, whole
 from gramfold.moments import Implied
 from gramfold.numerics import arrays, seeds
@@ -25,9 +25,9 @@ class Buckets(FeatureMap):
     def __post_init__(self) -> None:
         for value, what in ((self.dim, "number of outputs"), (self.group, "bits in a group"), (self.levels, "levels")):
             if whole(value, what) < 1:
-                raise GramfoldError(f"bucketed features need at least one {what.removeprefix('number of ')}, got {value}")
+                raise FeaturesError(f"bucketed features need at least one {what.removeprefix('number of ')}, got {value}")
         if self.group > 16 or self.dim % 2**self.group:
-            raise GramfoldError(
+            raise FeaturesError(
                 f"{self.dim} bucketed features are no multiple of {2**self.group}, the corners of {self.group} bits"
             )
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FeaturesError
 from gramfold.features.base import MOST_DRAWN, DrawnMap, Function, constant, draw_described, fingerprint_of
 from gramfold.features.maps import ACTIVATIONS
 from gramfold.moments import Implied
@@ -41,11 +41,11 @@ class DeepMap:
             self.arrays = {**self.arrays, layer_names(self.layers)[1]: self.next_outer}
         shapes = {tuple(array.shape) for array in self.arrays.values()}
         if len(shapes) > 1 or any(len(shape) != 2 or shape[0] != self.dim for shape in shapes):
-            raise GramfoldError(f"the layers of a deep map must be {self.dim} x outputs")
+            raise FeaturesError(f"the layers of a deep map must be {self.dim} x outputs")
         if self.arrays and self.dim**2 > MOST_DRAWN:
-            raise GramfoldError(f"a deep map of {self.dim} features has matrices that are too large")
+            raise FeaturesError(f"a deep map of {self.dim} features has matrices that are too large")
         if self.description["activation"] not in ACTIVATIONS:
-            raise GramfoldError(f"unknown activation {self.description['activation']!r}; known: {', '.join(ACTIVATIONS)}")
+            raise FeaturesError(f"unknown activation {self.description['activation']!r}; known: {', '.join(ACTIVATIONS)}")
         self._fingerprint = fingerprint
 
     @classmethod

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FeaturesError
 from gramfold.features.base import DrawnMap, draw_described, fingerprint_of, whole
 from gramfold.moments import Implied
 from gramfold.numerics import arrays, stopwatch
@@ -30,15 +30,15 @@ class DirectionsMap:
         self.description = {"kind": self.kind, **description}
         self.inputs, self.after = whole(self.description["inputs"], "inputs"), draw_described(self.description["map"])
         if set(learned) != {COLUMNS, DIRECTIONS}:
-            raise GramfoldError("a map to directions needs its columns and its directions")
+            raise FeaturesError("a map to directions needs its columns and its directions")
         self.arrays: Mapping[str, Array] = {name: learned[name] for name in (COLUMNS, DIRECTIONS)}
         places = arrays.to_numpy(learned[COLUMNS])
         if places.ndim != 1 or places.dtype.kind not in "iu" or (np.diff(places) <= 0).any():
-            raise GramfoldError("the columns of a map to directions must be whole numbers, each larger than the one before")
+            raise FeaturesError("the columns of a map to directions must be whole numbers, each larger than the one before")
         if len(places) and not 0 <= places[0] <= places[-1] < self.inputs:
-            raise GramfoldError(f"the columns of a map to directions must be among its {self.inputs} inputs")
+            raise FeaturesError(f"the columns of a map to directions must be among its {self.inputs} inputs")
         if tuple(learned[DIRECTIONS].shape) != (len(places), self.after.inputs):
-            raise GramfoldError(f"directions must be {self.after.inputs} of {len(places)} numbers each")
+            raise FeaturesError(f"directions must be {self.after.inputs} of {len(places)} numbers each")
         self.columns, self.dim, self._fingerprint = places, self.after.dim, fingerprint
 
     @classmethod
@@ -80,7 +80,7 @@ class DirectionsMap:
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim)."""
         if inputs.ndim != 2 or inputs.shape[1] != self.inputs:
-            raise GramfoldError(f"expected rows of {self.inputs} numbers, got an array of shape {tuple(inputs.shape)}")
+            raise FeaturesError(f"expected rows of {self.inputs} numbers, got an array of shape {tuple(inputs.shape)}")
         if arrays.is_traced():
             return self._features(inputs)
         with stopwatch.phase("features"):

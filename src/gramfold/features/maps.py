@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import erf, expit
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FeaturesError
 from gramfold.features.base import FeatureMap, Function, Gradient, constant, whole
 from gramfold.moments import Implied
 from gramfold.numerics import arrays, seeds
@@ -109,11 +109,11 @@ class Standardize(FeatureMap):
         object.__setattr__(self, "centre", tuple(map(float, self.centre)))
         object.__setattr__(self, "scale", tuple(map(float, self.scale)))
         if len(self.centre) != len(self.scale) or not all(math.isfinite(s) and s > 0 for s in self.scale):
-            raise GramfoldError("columns are standardised by one centre and one positive scale each")
+            raise FeaturesError("columns are standardised by one centre and one positive scale each")
 
     def width(self, inputs: int) -> int:
         if inputs != len(self.centre):
-            raise GramfoldError(f"{len(self.centre)} columns are standardised, the inputs have {inputs}")
+            raise FeaturesError(f"{len(self.centre)} columns are standardised, the inputs have {inputs}")
         return inputs
 
     def describe(self) -> dict[str, Any]:
@@ -165,7 +165,7 @@ class Projection(FeatureMap):
     def __post_init__(self) -> None:
         _check_dim(self.dim)
         if self.activation not in ACTIVATIONS:
-            raise GramfoldError(f"unknown activation {self.activation!r}; known: {', '.join(ACTIVATIONS)}")
+            raise FeaturesError(f"unknown activation {self.activation!r}; known: {', '.join(ACTIVATIONS)}")
 
     def width(self, inputs: int) -> int:
         return self.dim
@@ -195,7 +195,7 @@ class Fourier(FeatureMap):
     def __post_init__(self) -> None:
         _check_dim(self.dim)
         if not (math.isfinite(self.scale) and self.scale > 0):
-            raise GramfoldError(f"the scale of a Fourier map must be positive, got {self.scale}")
+            raise FeaturesError(f"the scale of a Fourier map must be positive, got {self.scale}")
 
     def width(self, inputs: int) -> int:
         return self.dim
@@ -244,9 +244,9 @@ class Nystroem(FeatureMap):
 
     def __post_init__(self) -> None:
         if self.landmarks.ndim != 2 or not np.isfinite(self.landmarks).all():
-            raise GramfoldError("Nystroem landmarks must be a finite l x d array")
+            raise FeaturesError("Nystroem landmarks must be a finite l x d array")
         if not (math.isfinite(self.gamma) and self.gamma >= 0):
-            raise GramfoldError(f"the gamma of a Nystroem map must not be negative, got {self.gamma}")
+            raise FeaturesError(f"the gamma of a Nystroem map must not be negative, got {self.gamma}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Nystroem) and self.describe() == other.describe()
@@ -268,7 +268,7 @@ class Nystroem(FeatureMap):
 
     def drawn(self, inputs: int) -> int:
         if self.landmarks.shape[1] != inputs:
-            raise GramfoldError(f"landmarks have {self.landmarks.shape[1]} numbers, the inputs {inputs}")
+            raise FeaturesError(f"landmarks have {self.landmarks.shape[1]} numbers, the inputs {inputs}")
         return len(self.landmarks) ** 2
 
     def _similarity(self, rows: Array, points: Array) -> Array:
@@ -298,4 +298,4 @@ def _frequencies(inputs: int, dim: int, scale: float, seed: int, name: str) -> t
 
 def _check_dim(dim: int) -> None:
     if whole(dim, "number of outputs") < 1:
-        raise GramfoldError(f"a feature map needs at least one output, got {dim}")
+        raise FeaturesError(f"a feature map needs at least one output, got {dim}")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FeaturesError
 from gramfold.features.base import DrawnMap, draw_described, fingerprint_of
 from gramfold.features.maps import LONG, REACH, Normalize, standardised
 from gramfold.moments import Implied
@@ -57,7 +57,7 @@ class MetricMap:
         names = [(f"axes.{i}", f"base.{i}") for i in range(len(drawn))]
         columns = CENTRE in learned
         if set(learned) != {*itertools.chain(*names), *((CENTRE, SCALE) if columns else ())}:
-            raise GramfoldError("a map in a learned metric needs one metric for every block, and centre and scale together")
+            raise FeaturesError("a map in a learned metric needs one metric for every block, and centre and scale together")
         self.inputs = self.plain.inputs
         # in one order, so that a map from its file computes the same to the last bit
         self.arrays: Mapping[str, Array] = {name: learned[name] for name in sorted(learned)}
@@ -66,9 +66,9 @@ class MetricMap:
         for block in self.blocks:
             shape, base = tuple(block.metric.axes.shape), tuple(block.metric.base.shape)
             if block.map.inputs != self.inputs or len(shape) != 2 or not shape[1] <= shape[0] == self.inputs or base != (1,):
-                raise GramfoldError(f"the axes of a learned metric must be at most {self.inputs}, of {self.inputs} numbers each")
+                raise FeaturesError(f"the axes of a learned metric must be at most {self.inputs}, of {self.inputs} numbers each")
         if columns and any(tuple(learned[name].shape) != (self.inputs,) for name in (CENTRE, SCALE)):
-            raise GramfoldError(f"centre and scale must be {self.inputs} numbers each")
+            raise FeaturesError(f"centre and scale must be {self.inputs} numbers each")
         self.dim = self.plain.dim + sum(block.map.dim for block in self.blocks)
         self._fingerprint = fingerprint
 
@@ -125,7 +125,7 @@ class MetricMap:
         value = self.description.get(name)
         known = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= sys.float_info.max
         if value is not None and not known:
-            raise GramfoldError(f"the {name} of standardised columns must be a positive number, got {str(value)[:40]}")
+            raise FeaturesError(f"the {name} of standardised columns must be a positive number, got {str(value)[:40]}")
         return value
 
     @property
@@ -153,7 +153,7 @@ class MetricMap:
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim)."""
         if inputs.ndim != 2 or inputs.shape[1] != self.inputs:
-            raise GramfoldError(f"expected rows of {self.inputs} numbers, got an array of shape {tuple(inputs.shape)}")
+            raise FeaturesError(f"expected rows of {self.inputs} numbers, got an array of shape {tuple(inputs.shape)}")
         if arrays.is_traced():
             return self._features(inputs)
         with stopwatch.phase("features"):

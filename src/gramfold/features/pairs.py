@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FeaturesError
 from gramfold.features.base import FeatureMap, Function, constant, whole
 from gramfold.moments import Implied
 from gramfold.numerics import arrays, seeds
@@ -25,14 +25,14 @@ class Pairs(FeatureMap):
 
     def __post_init__(self) -> None:
         if whole(self.dim, "number of outputs") < 1:
-            raise GramfoldError(f"a feature map needs at least one output, got {self.dim}")
+            raise FeaturesError(f"a feature map needs at least one output, got {self.dim}")
         object.__setattr__(self, "chances", tuple(map(float, self.chances)))
         if not (math.isfinite(self.scale) and self.scale > 0 and all(0 < chance < math.inf for chance in self.chances)):
-            raise GramfoldError("a map of pairs of columns needs a positive scale, and a positive chance for every column")
+            raise FeaturesError("a map of pairs of columns needs a positive scale, and a positive chance for every column")
 
     def width(self, inputs: int) -> int:
         if inputs != len(self.chances):
-            raise GramfoldError(f"pairs of {len(self.chances)} columns, the inputs have {inputs}")
+            raise FeaturesError(f"pairs of {len(self.chances)} columns, the inputs have {inputs}")
         return self.dim
 
     def drawn(self, inputs: int) -> int:

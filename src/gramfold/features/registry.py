@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FeaturesError
 from gramfold.features.base import Map
 from gramfold.numerics.arrays import Array
 
@@ -23,7 +23,7 @@ def restore(description: Mapping[str, Any], arrays: Mapping[str, Array], fingerp
     kind = description.get("kind") if isinstance(description, Mapping) else None
     place = MAPS.get(str(kind))
     if place is None:
-        raise GramfoldError(f"unknown kind of map {kind!r}; known: {', '.join(MAPS)}")
+        raise FeaturesError(f"unknown kind of map {kind!r}; known: {', '.join(MAPS)}")
     module, _, name = place.partition(":")
     restored: Map = getattr(importlib.import_module(module), name).restore(description, arrays, fingerprint)
     return restored

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FeaturesError
 from gramfold.features.base import FeatureMap, Function, Gradient
 from gramfold.features.maps import ACTIVATIONS, Bias, Fourier, Linear, Normalize, Projection
 from gramfold.moments import Implied
@@ -120,7 +120,7 @@ def parse(text: str) -> FeatureMap:
     raw = terms[0] == "raw"
     parts = [_term(term) for term in (terms[1:] if raw else terms)]
     if not parts:
-        raise GramfoldError("feature map 'raw' names no term; write for example 'raw+bias+linear'")
+        raise FeaturesError("feature map 'raw' names no term; write for example 'raw+bias+linear'")
     if "columns" in terms and not raw:
         raw, as_they_are = True, ("bias", "columns")
         parts = [part if term in as_they_are else Chain([Normalize(), part]) for term, part in zip(terms, parts, strict=True)]
@@ -144,7 +144,7 @@ def _term(term: str) -> FeatureMap:
                 return Projection(int(dim), activation)
     except ValueError:
         pass
-    raise GramfoldError(
+    raise FeaturesError(
         f"cannot read feature map term {term!r}; use linear, columns, bias, fourier:DIM, fourier:DIM:SCALE, or one of "
         f"{', '.join(ACTIVATIONS)} with :DIM"
     )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import LabelsError, SamplesError
 from gramfold.federation.blocks import block_codes
 from gramfold.numerics import inputs
 from gramfold.numerics.arrays import Array, is_sparse, to_numpy
@@ -105,7 +105,7 @@ class Task:
         unknown = next((i for i, label in enumerate(found) if label not in known), None)
         if unknown is not None:
             sample = f"{whose} has label {found[unknown]!r} (sample {unknown})"
-            raise GramfoldError(f"{sample}, which is not among the {self.outputs} classes: {_in_short(self.labels)}")
+            raise LabelsError(f"{sample}, which is not among the {self.outputs} classes: {_in_short(self.labels)}")
         return np.array([known[label] for label in found], dtype=np.int64)
 
     def admit(self, name: str, X: Array, y: Array, blocks: Any = None) -> Samples:
@@ -114,11 +114,11 @@ class Task:
         X = inputs.samples(X, whose)
         n, shape = X.shape[0], tuple(X.shape[1:])
         if n != len(y):
-            raise GramfoldError(f"{whose} has {n} samples but {len(y)} targets")
+            raise LabelsError(f"{whose} has {n} samples but {len(y)} targets")
         if int(np.prod(shape)) != self.inputs:
-            raise GramfoldError(f"{whose} has {int(np.prod(shape))} numbers per sample, the others {self.inputs}")
+            raise SamplesError(f"{whose} has {int(np.prod(shape))} numbers per sample, the others {self.inputs}")
         if shape != (self.shape or (self.inputs,)):
-            raise GramfoldError(f"{whose} has samples of shape {shape}, the others {self.shape or (self.inputs,)}; reshape them")
+            raise SamplesError(f"{whose} has samples of shape {shape}, the others {self.shape or (self.inputs,)}; reshape them")
         return Samples(X, self.encode(name, y), blocks=None if blocks is None else block_codes(blocks, n, whose))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError, LabelsError, SamplesError
 from gramfold.federation.blocks import block_codes
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
@@ -57,11 +57,11 @@ class Dataset:
         targets = self.targets[..., 0] if self.labels is None else self.targets
         for what, array in (("labels", targets), ("train", self.train), ("client", self.client), ("blocks", self.blocks)):
             if array is not None and array.shape != (n,):
-                raise GramfoldError(f"{self.name}: `{what}` has shape {array.shape}, but there are {n} samples")
+                raise SamplesError(f"{self.name}: `{what}` has shape {array.shape}, but there are {n} samples")
         if self.whole and not n:
-            raise GramfoldError(f"{self.name}: no samples")
+            raise SamplesError(f"{self.name}: no samples")
         if self.whole and self.labels is not None and len(np.unique(self.targets)) < 2:
-            raise GramfoldError(f"{self.name}: only one class in the labels; classification needs at least two")
+            raise LabelsError(f"{self.name}: only one class in the labels; classification needs at least two")
 
     def splits(self) -> tuple[Array, ...]:
         """(X, y), or (X, y, X_test, y_test) where it says which samples are for training; classes by name."""
@@ -112,13 +112,13 @@ def load_npz(path: str | Path, whole: bool = True, regression: bool = False) -> 
     from (`origin`)."""
     path = Path(path)
     if not path.is_file():
-        raise GramfoldError(f"no such data file: {path}")
+        raise FileError(f"no such data file: {path}")
     content = read_arrays(path, KEYS)
     name = path.name
     kinds = [key for key in ("features", "images", "series") if key in content]
     if len(kinds) != 1 or "labels" not in content:
         found = ", ".join(content) or "nothing"
-        raise GramfoldError(f"{name}: needs `labels` and either `features`, `images` or `series`; found {found}")
+        raise LabelsError(f"{name}: needs `labels` and either `features`, `images` or `series`; found {found}")
     if kinds[0] == "series":
         from gramfold.backbones.series import series
 
@@ -127,9 +127,9 @@ def load_npz(path: str | Path, whole: bool = True, regression: bool = False) -> 
         content["origin"], kinds = np.array(rows.origin.to_json()), ["features"]
     inputs = content[kinds[0]]
     if kinds[0] == "images" and inputs.ndim not in (3, 4):
-        raise GramfoldError(f"{name}: `images` must be n x H x W x channels, got shape {inputs.shape}; rows go under `features`")
+        raise SamplesError(f"{name}: `images` must be n x H x W x channels, got shape {inputs.shape}; rows go under `features`")
     if kinds[0] == "features" and inputs.ndim != 2:
-        raise GramfoldError(f"{name}: expected features (n x d), got shape {inputs.shape}; pictures go under `images`")
+        raise SamplesError(f"{name}: expected features (n x d), got shape {inputs.shape}; pictures go under `images`")
     inputs = check.shaped(inputs, f"{name}: `{kinds[0]}`")
     if inputs.dtype == np.float16 or (inputs.dtype.kind in "iub" and kinds[0] == "features"):
         inputs = inputs.astype(np.float32)
@@ -140,10 +140,10 @@ def load_npz(path: str | Path, whole: bool = True, regression: bool = False) -> 
     train = content.get("train")
     if train is not None:
         if train.dtype.kind not in "biu":
-            raise GramfoldError(f"{name}: `train` must be True or False per sample, got dtype {train.dtype}")
+            raise SamplesError(f"{name}: `train` must be True or False per sample, got dtype {train.dtype}")
         train = train.astype(bool)
         if whole and train.shape == (len(inputs),) and (train.all() or not train.any()):
-            raise GramfoldError(f"{name}: `train` is the same for all samples; leave it out to split each client's data")
+            raise SamplesError(f"{name}: `train` is the same for all samples; leave it out to split each client's data")
     client = content.get("client")
     owners = None if client is None else check.names(client, len(inputs), "client", name)
     origin = Origin.from_json(str(content["origin"]), name) if "origin" in content else None
@@ -156,16 +156,16 @@ def _classes(content: dict[str, np.ndarray], n: int, name: str) -> tuple[np.ndar
     codes, labels = check.encode(check.labels(content["labels"], n, name))
     numbers: np.ndarray = np.asarray(labels)
     if numbers.dtype.kind == "i" and numbers.min(initial=0) < 0:
-        raise GramfoldError(
+        raise LabelsError(
             f"{name}: labels out of range: found {numbers.min()}, class numbers start at 0; if it is a class, save .astype(str)"
         )
     if "classes" not in content or not len(numbers):
         return codes, labels
     names = tuple(content["classes"].astype(str).tolist())
     if numbers.dtype.kind != "i":
-        raise GramfoldError(f"{name}: labels must be numbers that `classes` names, got dtype {content['labels'].dtype}")
+        raise LabelsError(f"{name}: labels must be numbers that `classes` names, got dtype {content['labels'].dtype}")
     if numbers.max() >= len(names):
-        raise GramfoldError(f"{name}: labels out of range: found {numbers.max()}, but `classes` names {len(names)}")
+        raise LabelsError(f"{name}: labels out of range: found {numbers.max()}, but `classes` names {len(names)}")
     return numbers[codes], names
 
 
@@ -175,5 +175,5 @@ def load_dataset(name: str, regression: bool = False) -> Dataset:
     if name not in embedded:
         return load_npz(name, regression=regression)
     if regression:
-        raise GramfoldError(f"{name} has classes; for regression give data of your own")
+        raise LabelsError(f"{name} has classes; for regression give data of your own")
     return embedded[name]()

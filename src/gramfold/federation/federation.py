@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.checking import Report
-from gramfold.errors import GramfoldError
+from gramfold.errors import ClientsError, ColumnsError, LabelsError, PartitionError
 from gramfold.federation.blocks import block_codes, held_out_size, stratified
 from gramfold.federation.checks import check_arrays, check_rows
 from gramfold.federation.client import Client, Samples, Task
@@ -125,7 +125,7 @@ class Federation:
         such clients. X is features (n x d; SciPy's sparse ones stay sparse) or images (n x H x W x channels, or n x H x W).
         """
         if ids is not None and partition not in (None, "natural"):
-            raise GramfoldError(f"ids= says whose each sample is, which partition={partition!r} would not heed; give one of them")
+            raise PartitionError(f"ids= says whose each sample is, and partition={partition!r} would not heed it; give one")
         origin = getattr(X, "origin", None)
         X = check.shaped(to_numpy(X) if is_torch(X) else X, name)
         n, labels = X.shape[0], None
@@ -159,12 +159,12 @@ class Federation:
             partition = "natural" if dataset.client is not None else "dirichlet:0.1" if dataset.labels is not None else "iid"
         how, codes, train = Partition.parse(partition), dataset.codes, dataset.train
         if dataset.labels is None and how.kind not in ("iid", "quantity", "natural"):
-            raise GramfoldError(f"partition {partition!r} goes by class; for regression use iid, quantity:ALPHA or natural")
+            raise LabelsError(f"partition {partition!r} goes by class; for regression use iid, quantity:ALPHA or natural")
         places = np.arange(len(codes)) if train is None else np.flatnonzero(train)
         rng = seeds.generator(random_state, "partition")
         if how.kind == "natural":
             if dataset.client is None:
-                raise GramfoldError(
+                raise ColumnsError(
                     "partition 'natural' needs the owner of each sample: name a table's column with --client-column (in Python "
                     "client_column=), give `client` in an .npz file, or ids="
                 )
@@ -181,9 +181,9 @@ class Federation:
         kept = np.flatnonzero(sizes >= max(min_size, 1))
         if not drop_small and len(kept) < len(names):
             who = str(names[np.argmin(sizes)])
-            raise GramfoldError(f"client {who!r} has {sizes.min()} training samples, fewer than {min_size}; {DROP}")
+            raise ClientsError(f"client {who!r} has {sizes.min()} training samples, fewer than {min_size}; {DROP}")
         if not len(kept):
-            raise GramfoldError(f"no client has {min_size} samples; ask for fewer clients")
+            raise ClientsError(f"no client has {min_size} samples; ask for fewer clients")
         pool = Pool(dataset, owners, names, test_size, random_state)
         if train is not None:
             held_out = np.zeros(len(kept), dtype=np.int64)
@@ -247,7 +247,7 @@ class Federation:
         _check_fraction(test_size)
         _check_random_state(random_state)
         if isinstance(clients, Mapping | Sequence) and not len(clients):
-            raise GramfoldError("a federation needs at least one client")
+            raise ClientsError("a federation needs at least one client")
         named = {
             "label_column": label_column,
             "client_column": client_column,
@@ -257,20 +257,20 @@ class Federation:
         tables = tables_of(clients, Columns.of(columns, regression=regression, **named))
         if tables is not None:
             if labels is not None:
-                raise GramfoldError("labels= is for clients given as arrays; tables say their classes in label_column=")
+                raise LabelsError("labels= is for clients given as arrays; tables say their classes in label_column=")
             if blocks is not None:
-                raise GramfoldError("blocks= is for clients given as arrays; tables have a column of them, block_column=")
+                raise ColumnsError("blocks= is for clients given as arrays; tables have a column of them, block_column=")
             pooled = table_dataset(tables, release_words)
             return cls.from_dataset(pooled, partition="natural", test_size=test_size, random_state=random_state, min_size=1)
         given = next((name for name, column in {**named, "columns": columns}.items() if column is not None), None)
         if given is not None:
-            raise GramfoldError(f"{given}= is for clients given as tables, and these are numbers already; leave it out")
+            raise ClientsError(f"{given}= is for clients given as tables, and these are numbers already; leave it out")
         assert not isinstance(clients, str | Path)
         pairs = list(clients.items() if isinstance(clients, Mapping) else enumerate(clients))
         names = [str(name) for name, _ in pairs]
         twice = [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []
         if twice:
-            raise GramfoldError(f"two clients are called {twice[0]!r}")
+            raise ClientsError(f"two clients are called {twice[0]!r}")
         arrays = {str(name): arrays_of(str(name), source, regression) for name, source in pairs}
         origin = shared_origin({name: made_by for name, (_, made_by, _) in arrays.items()})
         sources = {name: part if callable(part) else load_source(name, part) for name, (part, _, _) in arrays.items()}
@@ -283,7 +283,7 @@ class Federation:
             known = tuple(labels) if labels is not None else labels_of(sources)
             outputs = len(known)
             if outputs < 2:
-                raise GramfoldError("only one class in the labels; classification needs at least two")
+                raise LabelsError("only one class in the labels; classification needs at least two")
         shape = tuple(X.shape[1:]) if X.ndim > 2 else ()
         task = Task(inputs, known, outputs, random_state, samples_of(sources, test_size, bool(together)), shape, origin)
         made = [given_client(name, source, task, test_size, together.get(name)) for name, source in sources.items()]
@@ -345,16 +345,16 @@ class Federation:
 
 def _check_random_state(given: Any) -> None:
     if not isinstance(given, int | np.integer) or given < 0:
-        raise GramfoldError(f"random_state must be a whole number from 0 up, got {given!r}")
+        raise PartitionError(f"random_state must be a whole number from 0 up, got {given!r}")
 
 
 def _check_fraction(test: Any) -> None:
     if not isinstance(test, int | float | np.number):
-        raise GramfoldError(
+        raise PartitionError(
             f"test_size= is the part held out, such as 0.25, got {type(test).__name__}; give samples as {WITH_TEST}"
         )
     if not 0 <= test < 1:
-        raise GramfoldError(f"the test size must lie in [0, 1), got {test}")
+        raise PartitionError(f"the test size must lie in [0, 1), got {test}")
 
 
 def _validating(client: Client, task: Task, part: float) -> Client:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import ClientsError, LabelsError, SamplesError
 from gramfold.federation.given import WITH_TEST
 from gramfold.federation.streams import (
     CLIENTS,
@@ -36,7 +36,7 @@ class GeneratedClients(ClientStream):
         self, source: Clients, test: float, seed: int, labels: Sequence[int | str] | None = None, regression: bool = False
     ) -> None:
         if not callable(source) and not isinstance(source, Iterable):
-            raise GramfoldError(
+            raise ClientsError(
                 f"a stream is a function that yields (name, X, y), or an iterable of those; got {type(source).__name__}"
             )
         self._source, self._test, self._seed, self._regression = source, test, seed, regression
@@ -59,12 +59,12 @@ class GeneratedClients(ClientStream):
             if self._spool is not None:
                 given.save(Path(self._spool.name) / f"{place}.npz")
         if not names:
-            raise GramfoldError("the stream has no clients")
+            raise ClientsError("the stream has no clients")
         require_distinct(names)
         found = tuple(labels) if labels is not None else tuple(sorted(known)) if not self._regression else None
         if found is not None:
             if len(found) < 2:
-                raise GramfoldError("only one class in the labels; classification needs at least two")
+                raise LabelsError("only one class in the labels; classification needs at least two")
             outputs = len(found)
         about = f"{self._test} {self._seed} {found}"
         digest.update(about.encode())
@@ -79,7 +79,7 @@ class GeneratedClients(ClientStream):
             if place >= first:
                 yield self._batch(given)
         if seen != sizes:
-            raise GramfoldError("the stream has other clients than when it was first read; it must yield the same ones each time")
+            raise ClientsError("the stream has other clients than when it was first read; it must yield the same ones each time")
 
     def _batch(self, given: "_Given") -> ClientBatch:
         whose, labels = f"clients {given.names[0]!r} to {given.names[-1]!r}", self.contents.labels
@@ -102,13 +102,13 @@ class GeneratedClients(ClientStream):
             one = _One(item, self._regression)
             alike = alike or one
             if one.inputs.shape[1] != alike.inputs.shape[1]:
-                raise GramfoldError(
+                raise SamplesError(
                     f"client {one.name!r} has {one.inputs.shape[1]} numbers per sample, {alike.name!r} {alike.inputs.shape[1]}"
                 )
             if (one.targets.dtype.kind == "U") != (alike.targets.dtype.kind == "U"):
-                raise GramfoldError("clients mix class numbers and class names; use one or the other")
+                raise ClientsError("clients mix class numbers and class names; use one or the other")
             if (one.split is None) != (alike.split is None):
-                raise GramfoldError(f"either all clients have test samples of their own or none: {one.name!r}, {alike.name!r}")
+                raise ClientsError(f"either all clients have test samples of their own or none: {one.name!r}, {alike.name!r}")
             waiting.append(one)
             numbers += one.inputs.size
             if numbers >= NUMBERS or len(waiting) >= CLIENTS:
@@ -123,12 +123,12 @@ class _One:
 
     def __init__(self, item: Any, regression: bool) -> None:
         if not isinstance(item, tuple | list) or len(item) not in (3, 5):
-            raise GramfoldError(f"a stream yields (name, X, y), or (name, {WITH_TEST[1:]}; got {_described(item)}")
+            raise ClientsError(f"a stream yields (name, X, y), or (name, {WITH_TEST[1:]}; got {_described(item)}")
         self.name = str(item[0])
         whose = f"client {self.name!r}"
         parts = [check.shaped(part, whose) for part in item[1::2]]
         if any(part.ndim != 2 or not isinstance(part, np.ndarray) for part in parts):
-            raise GramfoldError(
+            raise SamplesError(
                 f"{whose}: a stream takes rows of numbers; extract features first, or flatten with X.reshape(len(X), -1)"
             )
         targets = [
@@ -136,7 +136,7 @@ class _One:
             for X, y in zip(parts, item[2::2], strict=True)
         ]
         if not len(parts[0]):
-            raise GramfoldError(f"{whose} has no samples; leave empty clients out")
+            raise ClientsError(f"{whose} has no samples; leave empty clients out")
         self.inputs = parts[0] if len(parts) == 1 else np.concatenate(parts)
         self.targets = targets[0] if len(parts) == 1 else np.concatenate(targets)
         self.split = None if len(parts) == 1 else np.arange(len(self.inputs)) >= len(parts[0])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import ClientsError, LabelsError
 from gramfold.federation.blocks import held_out_size, stratified
 from gramfold.federation.client import Client, Samples, Task
 from gramfold.numerics import inputs as check
@@ -23,16 +23,16 @@ def load_source(name: str, source: ClientSource) -> ClientArrays:
     loaded = source() if callable(source) else source
     if not isinstance(loaded, tuple | list) or len(loaded) not in (2, 4):
         got = f"{len(loaded)} arrays" if isinstance(loaded, tuple | list) else type(loaded).__name__
-        raise GramfoldError(f"client {name!r} must be (X, y) or {WITH_TEST}, got {got}")
+        raise ClientsError(f"client {name!r} must be (X, y) or {WITH_TEST}, got {got}")
     whose, parts = f"client {name!r}", list(loaded)
     for i in range(0, len(parts), 2):
         parts[i] = check.shaped(parts[i], whose)
         parts[i + 1] = parts[i + 1] if is_torch(parts[i + 1]) else np.asarray(parts[i + 1])
         n, targets = parts[i].shape[0], parts[i + 1].shape[0] if parts[i + 1].ndim else 1
         if n != targets:
-            raise GramfoldError(f"{whose} has {n} samples but {targets} targets")
+            raise LabelsError(f"{whose} has {n} samples but {targets} targets")
     if not parts[0].shape[0]:
-        raise GramfoldError(f"{whose} has no samples; leave empty clients out")
+        raise ClientsError(f"{whose} has no samples; leave empty clients out")
     return tuple(parts)
 
 
@@ -53,18 +53,18 @@ def labels_of(clients: Mapping[str, ClientSource]) -> tuple[int | str, ...]:
         for y in load_source(str(name), source)[1::2]:
             found.update(check.encode(check.labels(y, len(y), f"client {name!r}"))[1])
     if len({type(label) for label in found}) > 1:
-        raise GramfoldError("clients mix class numbers and class names; use one or the other")
+        raise ClientsError("clients mix class numbers and class names; use one or the other")
     return tuple(sorted(found))
 
 
 def blocks_by_client(blocks: Mapping[str, Any] | None, clients: Mapping[str, ClientSource]) -> dict[str, Any]:
     """The blocks of each client that has any."""
     if blocks is not None and not isinstance(blocks, Mapping):
-        raise GramfoldError(f"blocks= goes by client, {{{next(iter(clients))!r}: [...]}}, got {type(blocks).__name__}")
+        raise ClientsError(f"blocks= goes by client, {{{next(iter(clients))!r}: [...]}}, got {type(blocks).__name__}")
     found = {str(name): given for name, given in (blocks or {}).items()}
     strange = next((name for name in found if name not in clients), None)
     if strange is not None:
-        raise GramfoldError(f"blocks= names {strange!r}, which is no client; there are: {', '.join(list(clients)[:8])}")
+        raise ClientsError(f"blocks= names {strange!r}, which is no client; there are: {', '.join(list(clients)[:8])}")
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import ColumnsError, FileError, LabelsError
 from gramfold.federation.streams import (
     CLIENTS,
     NUMBERS,
@@ -70,7 +70,7 @@ class ParquetClients(ClientStream):
         schema = self._files[0].schema_arrow
         odd = next((i for i, file in enumerate(self._files) if not file.schema_arrow.equals(schema)), None)
         if odd is not None:
-            raise GramfoldError(f"{self._paths[odd]} has other columns, or of other types, than {self._paths[0]}")
+            raise ColumnsError(f"{self._paths[odd]} has other columns, or of other types, than {self._paths[0]}")
         self._roles = roles(schema, str(path), label_column, client_column, split_column, columns, regression)
         self._type = number_type(self._arrow, schema, self._roles, str(path))
         self._rows_before = np.cumsum([0, *(file.metadata.num_rows for file in self._files)])
@@ -80,7 +80,7 @@ class ParquetClients(ClientStream):
         try:
             return self._parquet.ParquetFile(path, memory_map=True)
         except Exception as error:  # pyarrow's errors share no base with others
-            raise GramfoldError(f"{path} is not a readable Parquet file: {' '.join(str(error).split())}") from None
+            raise FileError(f"{path} is not a readable Parquet file: {' '.join(str(error).split())}") from None
 
     # --- the first look: whose rows are where, and which labels there are ---
 
@@ -101,7 +101,7 @@ class ParquetClients(ClientStream):
                 train += int((~self._testing(part, row)).sum())
             row += part.num_rows
         if not row:
-            raise GramfoldError(f"{self._paths[0]} has no rows")
+            raise FileError(f"{self._paths[0]} has no rows")
         self._names, self._starts = runs.names, np.concatenate([[0], np.array(runs.ends, dtype=np.int64)])
         require_distinct(self._names)
         sizes = np.diff(self._starts)
@@ -111,7 +111,7 @@ class ParquetClients(ClientStream):
             digest.update(footer(file))
         found = None if self._roles.regression else tuple(labels) if labels is not None else tuple(sorted(known))
         if found is not None and len(found) < 2:
-            raise GramfoldError(f"only one class in column {self._roles.label!r}; classification needs at least two")
+            raise LabelsError(f"only one class in column {self._roles.label!r}; classification needs at least two")
         digest.update(f"{self._roles} {self._test} {self._seed} {found}".encode())
         self._width = self._list_size() or len(self._roles.numbers)
         batches = cut(sizes, self._width)
@@ -149,7 +149,7 @@ class ParquetClients(ClientStream):
         said = [str(value).strip().lower() for value in column.unique().to_pylist()]
         odd = next((word for word in said if word not in (*TRAINING, *TESTING, "true", "false", "1", "0")), None)
         if odd is not None:
-            raise GramfoldError(f"column {self._roles.split!r} says {odd!r}, which is neither train nor test (from row {row} on)")
+            raise ColumnsError(f"column {self._roles.split!r} says {odd!r}, which is neither train nor test (from row {row} on)")
         given = np.array([str(value).strip().lower() for value in column.to_pylist()])
         return np.isin(given, (*TESTING, "false", "0"))
 
@@ -159,7 +159,7 @@ class ParquetClients(ClientStream):
             column = part.column(name)
             if column.null_count:
                 first = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-                raise GramfoldError(f"column {name!r} has no value in row {row + first}; fill it in, or leave that row out")
+                raise ColumnsError(f"column {name!r} has no value in row {row + first}; fill it in, or leave that row out")
 
     # --- reading ---
 
@@ -230,7 +230,7 @@ class ParquetClients(ClientStream):
         odd = np.flatnonzero(lengths != self._width)
         if len(odd) or flat.null_count:
             where = f"row {row + int(odd[0])} has {int(lengths[odd[0]])}" if len(odd) else "one is missing"
-            raise GramfoldError(f"column {name!r}: every list has {self._width} numbers, but {where}")
+            raise ColumnsError(f"column {name!r}: every list has {self._width} numbers, but {where}")
         return np.asarray(flat.to_numpy(zero_copy_only=False), dtype=self._type).reshape(part.num_rows, self._width)
 
 
@@ -254,7 +254,7 @@ def files_at(path: Path) -> list[Path]:
         return [path]
     found = sorted(file for file in path.glob("*") if file.suffix.lower() in SUFFIXES) if path.is_dir() else []
     if not found:
-        raise GramfoldError(f"no Parquet file at {path}; give one (.parquet), or a folder of some")
+        raise FileError(f"no Parquet file at {path}; give one (.parquet), or a folder of some")
     return found
 
 
@@ -264,16 +264,16 @@ def roles(
     for what, name in (("label", label), ("client", client), ("split", split)):
         if name is not None and name not in schema.names:
             there = ", ".join(map(repr, schema.names[:8])) + (", ..." if len(schema.names) > 8 else "")
-            raise GramfoldError(
+            raise ColumnsError(
                 f"{whose} has no column {name!r}; name the column of {what}s with {what}_column=. There are: {there}"
             )
     if isinstance(columns, str):
-        raise GramfoldError(f"columns= lists those to use; for {columns!r} alone write columns=[{columns!r}]")
+        raise ColumnsError(f"columns= lists those to use; for {columns!r} alone write columns=[{columns!r}]")
     special = (label, client, split)
     wanted = [name for name in schema.names if name not in special] if columns is None else list(columns)
     missing = next((name for name in wanted if name not in schema.names), None)
     if missing is not None or not wanted:
-        raise GramfoldError(f"{whose} has no column {missing!r}" if wanted else f"{whose} has no column of numbers")
+        raise ColumnsError(f"{whose} has no column {missing!r}" if wanted else f"{whose} has no column of numbers")
     return Roles(label, client, split, tuple(wanted), regression)
 
 
@@ -285,7 +285,7 @@ def number_type(arrow: Any, schema: Any, found: Roles, whose: str) -> type[np.fl
     types = arrow.types
     for name, kind in kinds:
         if not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)):
-            raise GramfoldError(
+            raise ColumnsError(
                 f"{whose}: column {name!r} holds {kind}, not numbers; leave it out with columns=, or read the table with "
                 "gf.Federation.from_clients, which encodes categories"
             )

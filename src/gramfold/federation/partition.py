@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import LabelsError, PartitionError
 
 REDRAWS = 100
 DROP = "leave small clients out with drop_small=True (--drop-small), or lower min_size"
@@ -27,16 +27,16 @@ class Partition:
         """
         kind, _, value = text.partition(":")
         if kind not in (*_CUTS, "natural"):
-            raise GramfoldError(f"unknown partition {text!r}; use {USAGE}")
+            raise PartitionError(f"unknown partition {text!r}; use {USAGE}")
         takes_value = kind in _TAKES_VALUE
         try:
             number = float(value) if value else None
         except ValueError:
             number = np.nan
         if takes_value != (number is not None) or (number is not None and not (0 < number < np.inf)):
-            raise GramfoldError(f"cannot read partition {text!r}; use {USAGE}")
+            raise PartitionError(f"cannot read partition {text!r}; use {USAGE}")
         if kind in ("classes", "shards") and number != int(number or 0):
-            raise GramfoldError(f"partition {kind!r} takes a whole number, got {value}")
+            raise PartitionError(f"partition {kind!r} takes a whole number, got {value}")
         return cls(kind, number)
 
     def __str__(self) -> str:
@@ -48,14 +48,14 @@ class Partition:
         Raises if it cannot be done. Redrawing, instead of silently moving samples, preserves the distribution.
         """
         if clients * min_size > len(codes):
-            raise GramfoldError(f"{len(codes)} samples cannot give {clients} clients {min_size} each; ask for fewer clients")
+            raise PartitionError(f"{len(codes)} samples cannot give {clients} clients {min_size} each; ask for fewer clients")
         assignment, smallest = self.draw(codes, clients, rng), 0
         for _ in range(REDRAWS):
             smallest = int(np.bincount(assignment, minlength=clients).min())
             if smallest >= min_size:
                 return assignment
             assignment = self.draw(codes, clients, rng)
-        raise GramfoldError(
+        raise PartitionError(
             f"partition {self} left a client with {smallest} samples in each of {REDRAWS} draws, fewer than the minimum of "
             f"{min_size}; {DROP}; or ask for fewer clients or a milder partition"
         )
@@ -63,7 +63,7 @@ class Partition:
     def draw(self, codes: np.ndarray, clients: int, rng: np.random.Generator) -> np.ndarray:
         """One draw, whatever sizes it gives."""
         if clients < 1:
-            raise GramfoldError(f"need at least one client, got {clients}")
+            raise PartitionError(f"need at least one client, got {clients}")
         return _CUTS[self.kind](codes, clients, rng, self.value if self.value is not None else 0.0)
 
 
@@ -116,7 +116,7 @@ def _shards(codes: np.ndarray, clients: int, rng: np.random.Generator, per_clien
     """Sorted by class, cut into equal shards, `per_client` of them dealt to each client (McMahan et al. 2017)."""
     count = clients * int(per_client)
     if count > len(codes):
-        raise GramfoldError(f"{len(codes)} samples cannot be cut into {count} shards; ask for fewer clients or shards")
+        raise PartitionError(f"{len(codes)} samples cannot be cut into {count} shards; ask for fewer clients or shards")
     order = rng.permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
     owner = rng.permutation(np.arange(count) % clients)
@@ -130,9 +130,9 @@ def _classes(codes: np.ndarray, clients: int, rng: np.random.Generator, per_clie
     known = np.unique(codes)
     k = int(per_client)
     if k > len(known):
-        raise GramfoldError(f"a client cannot hold {k} of {len(known)} classes; ask for at most {len(known)}")
+        raise LabelsError(f"a client cannot hold {k} of {len(known)} classes; ask for at most {len(known)}")
     if clients * k < len(known):
-        raise GramfoldError(f"{clients} clients with {k} classes each cannot hold all {len(known)}; ask for more of either")
+        raise LabelsError(f"{clients} clients with {k} classes each cannot hold all {len(known)}; ask for more of either")
     # deal the classes round and round, each time in a new order, so that all are held and about equally often; one that a client
     # already has goes back on top for the next client
     cards: list[int] = []

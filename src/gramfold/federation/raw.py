@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import ClientsError, LabelsError
 from gramfold.federation.blocks import block_codes
 from gramfold.federation.datasets import Dataset, load_npz
 from gramfold.numerics import inputs as check
@@ -56,7 +56,7 @@ def table_dataset(source: Source, release_words: int, encoder: TableEncoder | No
     if source.kind == NUMBERS:
         return dataset_of(source, source.items, None, whole=whole)
     if source.kind != COLUMNS:
-        raise GramfoldError(f"{source.name} holds {source.kind}; make features of them: {LOADED}")
+        raise ClientsError(f"{source.name} holds {source.kind}; make features of them: {LOADED}")
     if encoder is not None:
         return dataset_of(source, encoder(source.items), encoder.origin, whole=whole)
     table = CodedTable(source, release_words)
@@ -71,7 +71,7 @@ def tables_of(clients: Any, columns: Columns) -> Source | None:
     if isinstance(clients, str | Path) or is_frame(clients) or is_splits(clients):
         return one_source(clients, columns)
     if not isinstance(clients, Mapping | Sequence):
-        raise GramfoldError(
+        raise ClientsError(
             f"a {type(clients).__name__} is one data set; give clients by name, {{'north': ..., 'south': ...}}, or cut it: "
             "gf.Federation.from_dataset(gf.load_data(...))"
         )
@@ -85,7 +85,7 @@ def tables_of(clients: Any, columns: Columns) -> Source | None:
     other = next((name for name in given if name not in tables), None)
     if other is not None:
         first = next(iter(tables))
-        raise GramfoldError(
+        raise ClientsError(
             f"client {first!r} is a table and client {other!r} is numbers already; give all as tables, which are encoded together"
         )
     return joined(tables, lambda name, asked: _source(name, tables[name], asked), columns, "clients")
@@ -99,7 +99,7 @@ def arrays_of(name: str, client: Any, regression: bool) -> tuple[Any, Origin | N
         inputs = client[0] if isinstance(client, Sequence) and len(client) else None
         return client, inputs.origin if isinstance(inputs, KnownRows) else None, None
     if (client.labels is None) != regression:
-        raise GramfoldError(
+        raise LabelsError(
             f"client {name!r}: {client.name} has {'values' if client.labels is None else 'classes'} for labels; "
             f"{'say' if client.labels is None else 'leave out'} regression=True"
         )
@@ -112,7 +112,7 @@ def shared_origin(origins: Mapping[str, Origin | None]) -> Origin | None:
     for name, origin in known.items():
         first, other = next(iter(known.items()))
         if origin.fingerprint != other.fingerprint:
-            raise GramfoldError(f"client {name!r} has inputs from {origin}, client {first!r} from {other}; use one for all")
+            raise ClientsError(f"client {name!r} has inputs from {origin}, client {first!r} from {other}; use one for all")
     return next(iter(known.values()), None)
 
 
@@ -125,7 +125,7 @@ def loaded(client: Any, regression: bool, name: str) -> Any:
         return client
     source = one_source(client, Columns(regression=regression))
     if source.kind != NUMBERS:
-        raise GramfoldError(f"{name} holds {source.kind}; make features of them: {LOADED}")
+        raise ClientsError(f"{name} holds {source.kind}; make features of them: {LOADED}")
     return dataset_of(source, source.items, None, whole=False)
 
 

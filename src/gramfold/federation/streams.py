@@ -10,7 +10,7 @@ from typing import overload
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import ClientsError, LabelsError
 from gramfold.federation.blocks import held_out_size
 from gramfold.federation.client import Client, Samples, Task
 from gramfold.numerics import arrays, lots
@@ -144,13 +144,13 @@ def codes_of(found: np.ndarray, labels: Sequence[int | str], whose: str) -> np.n
     """Class codes of labels that were checked."""
     known = np.asarray(labels)
     if known.dtype.kind != found.dtype.kind and not (known.dtype.kind in "iub" and found.dtype.kind in "iub"):
-        raise GramfoldError(f"{whose}: label {found.reshape(-1)[0].item()!r} is not among the {len(known)} classes")
+        raise LabelsError(f"{whose}: label {found.reshape(-1)[0].item()!r} is not among the {len(known)} classes")
     order = np.argsort(known)
     place = np.searchsorted(known[order], found).clip(max=len(known) - 1)
     codes = order[place]
     wrong = np.flatnonzero(known[codes] != found)
     if len(wrong):
-        raise GramfoldError(f"{whose}: label {found[wrong[0]].item()!r} is not among the {len(known)} classes")
+        raise LabelsError(f"{whose}: label {found[wrong[0]].item()!r} is not among the {len(known)} classes")
     return np.asarray(codes, dtype=np.int64)
 
 
@@ -170,7 +170,7 @@ def require_distinct(names: Sequence[str]) -> None:
     if len(first) < len(names):
         repeated = np.ones(len(names), dtype=bool)
         repeated[first] = False
-        raise GramfoldError(
+        raise ClientsError(
             f"client {names[int(np.flatnonzero(repeated)[0])]!r} comes again after others; a stream has each client's samples in "
             "one place: sort it by client"
         )

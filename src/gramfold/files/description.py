@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from gramfold import uploads
-from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.errors import MALFORMED, PartsError
 from gramfold.sources import TableStatistics
 from gramfold.wire import Packet
 
@@ -26,18 +26,18 @@ class Description:
         for key, what in (("shape", "sample shape"), ("inputs", "numbers per sample"), ("outputs", "targets")):
             free = (key == "inputs" and "table" in mine) or (key == "outputs" and mine["labels"] is not None)
             if mine[key] != theirs[key] and not free:
-                raise GramfoldError(f"they differ in their {what}: {mine[key]} and {theirs[key]}")
+                raise PartsError(f"they differ in their {what}: {mine[key]} and {theirs[key]}")
         if (mine["labels"] is None) != (theirs["labels"] is None):
-            raise GramfoldError("one has classes, the other continuous targets")
+            raise PartsError("one has classes, the other continuous targets")
         if ("table" in mine) != ("table" in theirs):
-            raise GramfoldError("one is a table for the encoder, the other features")
+            raise PartsError("one is a table for the encoder, the other features")
         if mine.get("origin", {}).get("fingerprint") != theirs.get("origin", {}).get("fingerprint"):
-            raise GramfoldError("their features come from different backbones")
+            raise PartsError("their features come from different backbones")
         said = {**mine, "samples": mine["samples"] + theirs["samples"]}
         if mine["labels"] is not None:
             both = {*mine["labels"], *theirs["labels"]}
             if len({type(label) for label in both}) > 1:
-                raise GramfoldError("one numbers its classes, the other names them")
+                raise PartsError("one numbers its classes, the other names them")
             said |= {"labels": sorted(both), "outputs": len(both)}
         if "table" in mine:
             said["table"] = (TableStatistics.from_dict(mine["table"]) + TableStatistics.from_dict(theirs["table"])).to_dict()
@@ -80,17 +80,17 @@ class Description:
                 key: said[key] for key in ("table", "origin") if key in said
             })  # fmt: skip
         except MALFORMED as error:
-            raise GramfoldError(f"not a description of data: {error!r}") from None
+            raise PartsError(f"not a description of data: {error!r}") from None
 
     def vector(self) -> NoReturn:
-        raise GramfoldError(_NO_VECTOR)
+        raise PartsError(_NO_VECTOR)
 
     def public(self) -> NoReturn:
-        raise GramfoldError(_NO_VECTOR)
+        raise PartsError(_NO_VECTOR)
 
     @classmethod
     def from_vector(cls, vector: np.ndarray, public: Mapping[str, Any]) -> NoReturn:
-        raise GramfoldError(_NO_VECTOR)
+        raise PartsError(_NO_VECTOR)
 
 
 _NO_VECTOR = "a description of data is no vector that could be summed"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gramfold import uploads, wire
-from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError, PartsError
 from gramfold.files.reading import Part
 from gramfold.wire import Packet
 
@@ -67,14 +67,14 @@ class PartFile:
                 raise ValueError("its parts are not those of its clients")
             return cls(dict(meta["asked"]), parts, np.sort(clients), Packet(arrays, dict(meta["upload"]), packet.triangular))
         except MALFORMED as error:
-            raise GramfoldError(f"{path} is no part file: {error!r}; write it with gramfold fold") from None
+            raise PartsError(f"{path} is no part file: {error!r}; write it with gramfold fold") from None
 
 
 def _packet(path: Path) -> Packet:
     try:
         return Packet.from_bytes(wire.read(path))
     except GramfoldError as error:
-        raise GramfoldError(f"{path}: {error}") from None
+        raise type(error)(f"{path}: {error}") from None
 
 
 def _about(fields: Any) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def merge(paths: Sequence[Path], onto: Path | None = None) -> PartFile:
     """The sum of part files. `onto`, the file that it is for, may be among them: it is added to, unless all that it holds is in
     the others; then it is what an earlier merge of them left, and is made anew."""
     if not paths:
-        raise GramfoldError("no part file to merge; make some with gramfold fold")
+        raise PartsError("no part file to merge; make some with gramfold fold")
     others = [path for path in paths if onto is None or path.absolute() != onto.absolute()]
     total = _Total()
     for path in others:
@@ -124,13 +124,13 @@ class _Total:
             require_same_question(part.asked, self._first[1].asked, str(path), str(self._first[0]))
         twice = next((each for each in part.parts if each in self.held), None)
         if twice is not None:
-            raise GramfoldError(
+            raise PartsError(
                 f"{path} and {self.held[twice]} both hold part {part.parts[twice]['name']} ({twice[:8]}), which would count "
                 "twice; leave one of them out"
             )
         both = np.intersect1d(self._clients, part.clients, assume_unique=True)
         if len(both):
-            raise GramfoldError(
+            raise PartsError(
                 f"{_clients(len(both))} of {path} {'is' if len(both) == 1 else 'are'} in another part already, with other "
                 "samples; a client's rows belong in one part: fold them anew"
             )
@@ -138,7 +138,7 @@ class _Total:
         try:
             self._upload = upload if self._upload is None else self._upload.__iadd__(upload)
         except GramfoldError as error:
-            raise GramfoldError(f"{path} cannot be added to the others: {error}") from None
+            raise type(error)(f"{path} cannot be added to the others: {error}") from None
         self._first = self._first or (path, part)
         self._parts |= part.parts
         self.held |= dict.fromkeys(part.parts, path)
@@ -159,7 +159,7 @@ def require_same_question(one: Mapping[str, Any], other: Mapping[str, Any], mine
         if isinstance(left, Mapping) and isinstance(right, Mapping):
             name = next((name for name in right if left.get(name) != right[name]), "")
             left, right, what = left.get(name), right.get(name), f"{key}: {name}" if name else key
-        raise GramfoldError(
+        raise PartsError(
             f"{mine} and {theirs} do not add up: they differ in their {what} ({_short(left)} and {_short(right)}); fold both "
             "under one task file"
         )

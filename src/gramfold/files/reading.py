@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError, PartsError
 from gramfold.extraction import default_cache, load_data
 from gramfold.federation import Client, Dataset, Federation, Samples, Task, load_npz
 from gramfold.federation.blocks import held_out_size, stratified
@@ -60,7 +60,7 @@ class Reading:
         given: Any = str(paths[0]) if len(paths) == 1 else [str(path) for path in paths]
         missing = next((path for path in paths if not path.exists() and not is_raw(str(path))), None)
         if missing is not None:
-            raise GramfoldError(f"no such data: {missing}")
+            raise FileError(f"no such data: {missing}")
         if self.backbone is not None:
             from gramfold.backbones import open_backbone
 
@@ -71,11 +71,11 @@ class Reading:
             return load_npz(given, whole=False, regression=self.regression)
         source = source_of(given, self._columns())
         if source.kind != COLUMNS:
-            raise GramfoldError(f"{source.name} holds {source.kind}; begin with a --backbone for them")
+            raise PartsError(f"{source.name} holds {source.kind}; begin with a --backbone for them")
         if task is None:
             return source
         if task.origin is None or task.origin.kind != TABLE:
-            raise GramfoldError(f"{source.name} is a table, and the task is of other data: it has no encoder for one")
+            raise PartsError(f"{source.name} is a table, and the task is of other data: it has no encoder for one")
         encoder = TableEncoder.reopen(task.origin)
         dataset = dataset_of(source, encoder(source.items), encoder.origin, whole=False)
         return replace(dataset, train=source.train)  # as it says, even where this part has no test rows
@@ -119,7 +119,7 @@ class Reading:
         owners, whose = _owners(found, paths), ", ".join(path.name for path in paths)
         width = int(np.prod(found.inputs.shape[1:]))
         if width != task.inputs:
-            raise GramfoldError(f"{whose} has {width} numbers per sample, the task {task.inputs}")
+            raise PartsError(f"{whose} has {width} numbers per sample, the task {task.inputs}")
         targets = found.targets if found.labels is None else np.asarray(found.labels)[found.targets]
         known = replace(found, client=owners, labels=task.labels, targets=task.encode(whose, targets), recode=None, whole=False)
         cut = Federation.from_dataset(known, partition="natural", test_size=self.test, random_state=task.seed, min_size=1)

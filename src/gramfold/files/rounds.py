@@ -10,7 +10,7 @@ from gramfold.engines.inprocess import InProcess
 from gramfold.engines.options import RunOptions
 from gramfold.engines.share import Share
 from gramfold.engines.transport import Fold
-from gramfold.errors import GramfoldError
+from gramfold.errors import PartsError
 from gramfold.federation import Client, Federation, Task
 from gramfold.files.description import Description
 from gramfold.files.parts import PartFile, require_same_question
@@ -26,10 +26,10 @@ from gramfold.wire.record import plain
 def begin(method: Method, reading: Reading, seed: int = 0, data: Sequence[Path] = ()) -> TaskFile:
     """The first task file of a run: parts are asked to describe their data, unless `data`, all of it, is here."""
     if method.has_round_models:
-        raise GramfoldError(f"{method.name} trains over many rounds with a memory at every client; use gramfold run for it")
+        raise PartsError(f"{method.name} trains over many rounds with a memory at every client; use gramfold run for it")
     unset = method.undecided if isinstance(method, Tunable) else ()
     if unset:
-        raise GramfoldError(f"{method.name} would tune {unset[0]} by trial runs, which files do not have; set it with --set")
+        raise PartsError(f"{method.name} would tune {unset[0]} by trial runs, which files do not have; set it with --set")
     begun = TaskFile.begun(method, spec_of(method), reading, seed)
     total: Description | None = None
     for path in data:
@@ -41,7 +41,7 @@ def begin(method: Method, reading: Reading, seed: int = 0, data: Sequence[Path] 
 def fold(asked: TaskFile, paths: Sequence[Path], device: str = "cpu", before: PartFile | None = None) -> PartFile:
     """A part's answer to a task file. `before`: what was answered earlier, which is given back if it is that."""
     if asked.finished:
-        raise GramfoldError("this run is finished; gramfold personal makes every client's head")
+        raise PartsError("this run is finished; gramfold personal makes every client's head")
     name, reading = ", ".join(path.stem for path in paths), asked.known_reading()
     if asked.task is None:
         said, part = reading.describe(paths, asked.seed, device)
@@ -53,7 +53,7 @@ def fold(asked: TaskFile, paths: Sequence[Path], device: str = "cpu", before: Pa
         return before
     names = [client.name for client in part.clients]
     if list(method.participants(asked.round, names, task.seed)) != names:
-        raise GramfoldError(f"{method.name} asks some clients in each round, and no part knows which; use gramfold run for it")
+        raise PartsError(f"{method.name} asks some clients in each round, and no part knows which; use gramfold run for it")
     upload = Share(method, part.clients, task, device=device).fold(asked.round, broadcast).upload
     return PartFile.of(asked.asked, name, part, sum(client.train().n for client in part.clients), upload)
 
@@ -61,12 +61,12 @@ def fold(asked: TaskFile, paths: Sequence[Path], device: str = "cpu", before: Pa
 def following(asked: TaskFile, answer: PartFile) -> TaskFile:
     """The task file of the round after this one; of the end, where this was the last."""
     if asked.finished:
-        raise GramfoldError("this run is finished; gramfold personal makes every client's head")
+        raise PartsError("this run is finished; gramfold personal makes every client's head")
     require_same_question(answer.asked, asked.asked, "the parts", "the task file")
     upload = answer.upload
     if asked.task is None:
         if not isinstance(upload, Description):
-            raise GramfoldError(f"the task file asks for descriptions, and these are {upload.kind}")
+            raise PartsError(f"the task file asks for descriptions, and these are {upload.kind}")
         return _first(asked, upload)
     method, broadcast = asked.known_method(), asked.broadcast
     method.asked(broadcast).check_packet(answer.packet)  # a sum may be more than `check` allows one client
@@ -98,7 +98,7 @@ class _Recomputed(Fold):
         self._by_name = {client.name: client for client in clients}
         revisable = method.revisable(broadcast)
         if revisable is None:
-            raise GramfoldError(
+            raise PartsError(
                 f"{method.name} answers each client from its upload, which files do not keep; {method.remedy('sums')}"
             )
         self._method, self._asked = method, revisable.again(task)
@@ -111,13 +111,13 @@ class _Recomputed(Fold):
 def personal(model: TaskFile, paths: Sequence[Path], device: str = "cpu") -> Result:
     """The heads and figures of a part's clients: of those whose samples are in the model, or of newcomers."""
     if not model.finished:
-        raise GramfoldError(f"the run is not finished ({model}); fold, merge and gramfold next before")
+        raise PartsError(f"the run is not finished ({model}); fold, merge and gramfold next before")
     task, method = model.known_task(), model.known_method()
     assert model.broadcast is not None
     part = model.known_reading().part(paths, task, device)
     clients, contributed = part.clients, part.id in model.parts
     if not contributed and part.id in model.earlier:
-        raise GramfoldError(
+        raise PartsError(
             f"{paths[0]} had a say in earlier rounds and is not in the last sum, so nothing of it can be left out; "
             "fold it there too"
         )

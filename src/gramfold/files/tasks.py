@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gramfold import wire
-from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.errors import MALFORMED, GramfoldError, PartsError
 from gramfold.federation import Task
 from gramfold.files.reading import Reading
 from gramfold.methods import Method, check_from_file, saved_method
@@ -40,7 +40,7 @@ class TaskFile(Record, kind="task-file"):
 
     def known_task(self) -> Task:
         if self.task is None:
-            raise GramfoldError("this task file asks parts to describe their data; fold and merge them, then gramfold next")
+            raise PartsError("this task file asks parts to describe their data; fold and merge them, then gramfold next")
         return task_from_json(self.task)
 
     def known_method(self) -> Method:
@@ -83,9 +83,9 @@ class TaskFile(Record, kind="task-file"):
             found.known_reading()
             _ = found.known_method(), None if found.task is None else found.known_task()
         except GramfoldError as error:
-            raise GramfoldError(f"{path} is no task file that can be used: {error}") from None
+            raise type(error)(f"{path} is no task file that can be used: {error}") from None
         except MALFORMED as error:
-            raise GramfoldError(f"{path} is no task file: {error!r}") from None
+            raise PartsError(f"{path} is no task file: {error!r}") from None
         return found
 
     @classmethod

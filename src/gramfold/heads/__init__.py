@@ -2,8 +2,9 @@
 
 from gramfold.heads.errors import Errors
 from gramfold.heads.explanation import Explanation
-from gramfold.heads.head import Head, Mapped, Stream, load_head
+from gramfold.heads.head import Head, load_head
 from gramfold.heads.novelty import Novelty
 from gramfold.heads.probabilities import softmax, unforeseen_after
+from gramfold.heads.streams import Mapped, Stream
 
 __all__ = ["Errors", "Explanation", "Head", "Mapped", "Novelty", "Stream", "load_head", "softmax", "unforeseen_after"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import HeadError
 
 MOST = 1999
 """Of more errors so many are kept, evenly by rank: no quantile moves by more than 1 / MOST."""
@@ -35,7 +35,7 @@ class Errors:
         fewer samples than it takes, it is a Gaussian's quantile.
         """
         if not 0 < coverage < 1:
-            raise GramfoldError(f"the coverage of an interval lies between 0 and 1, got {coverage}")
+            raise HeadError(f"the coverage of an interval lies between 0 and 1, got {coverage}")
         n = len(self.left_out)
         rank = coverage * (n + 1)
         if rank > n + 1e-9:
@@ -45,8 +45,8 @@ class Errors:
     def check(self, outputs: int) -> None:
         """Raise unless these, which came from elsewhere, are errors of so many outputs."""
         if self.left_out.shape[1:] != (outputs,) or self.left_out.ndim != 2 or self.spread.shape != (outputs,):
-            raise GramfoldError(f"a head for {outputs} values cannot have these errors")
+            raise HeadError(f"a head for {outputs} values cannot have these errors")
         if not (all(np.isfinite(part).all() and (part >= 0).all() for part in vars(self).values())):
-            raise GramfoldError("a head's errors must be finite and not negative")
+            raise HeadError("a head's errors must be finite and not negative")
         if (np.diff(self.left_out, axis=0) < 0).any():
-            raise GramfoldError("a head's errors must be in ascending order")
+            raise HeadError("a head's errors must be in ascending order")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import HeadError
 from gramfold.features.ways import Way, centre
 from gramfold.heads.explanation import Explanation
 from gramfold.numerics import arrays
@@ -43,7 +43,7 @@ class Question:
 def explain(head: "Head", rows: np.ndarray, of: Any, baseline: np.ndarray | None, groups: dict[str, list[int]]) -> Explanation:
     """`rows` and `baseline` as the head takes them; `groups`: the places of each column's numbers."""
     if len(head.shape) != 1:
-        raise GramfoldError("images have no columns to explain a prediction by")
+        raise HeadError("images have no columns to explain a prediction by")
     rows = np.asarray(arrays.to_numpy(arrays.float64(rows)))
     base = _baseline(head) if baseline is None else np.asarray(arrays.to_numpy(arrays.float64(baseline))).mean(0)
     start = np.broadcast_to(base, rows.shape)
@@ -84,7 +84,7 @@ def _question(head: "Head", rows: np.ndarray, of: Any) -> Question:
 def _place(known: Sequence[Any], of: Any, what: str) -> int:
     named = {str(one): place for place, one in enumerate(known)}
     if str(of) not in named:
-        raise GramfoldError(f"this head has no {what} {of!r}; it has: {', '.join(list(named)[:20])}")
+        raise HeadError(f"this head has no {what} {of!r}; it has: {', '.join(list(named)[:20])}")
     return named[str(of)]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import InstallError
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -62,7 +62,7 @@ class Explanation:
         try:
             import pandas
         except ImportError:
-            raise GramfoldError("a data frame needs pandas: pip install pandas") from None
+            raise InstallError("a data frame needs pandas: pip install pandas") from None
         return pandas.DataFrame(self.rows())
 
     def to_dict(self) -> dict[str, Any]:

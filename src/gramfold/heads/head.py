@@ -1,8 +1,6 @@
 """Head: what a client ends up with. It predicts, and it is a file."""
 
 import importlib
-import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -11,43 +9,29 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gramfold import features, wire
-from gramfold.errors import MALFORMED, GramfoldError
-from gramfold.features import Map
+from gramfold import wire
+from gramfold.errors import MALFORMED, GramfoldError, HeadError
 from gramfold.heads.errors import Errors
 from gramfold.heads.explaining import explain
 from gramfold.heads.explanation import Explanation
 from gramfold.heads.novelty import Novelty
+from gramfold.heads.packing import packed, unpacked
 from gramfold.heads.probabilities import floored, softmax
+from gramfold.heads.soundness import require_sound
+from gramfold.heads.streams import Mapped, Stream, summed
 from gramfold.numerics import arrays, memory
 from gramfold.numerics import inputs as check
 from gramfold.numerics.arrays import Array
 from gramfold.origin import SERIES, TABLE, KnownRows, Origin, is_series
-from gramfold.solve.discriminant import Discriminant
-from gramfold.solve.evidence import KINDS as TERMS
-from gramfold.solve.evidence import Cosine, Evidence, Gaussian, Logistic, LogOdds, Term
+from gramfold.solve.evidence import Evidence
 from gramfold.sources import encoded, is_raw_table, places_of
 from gramfold.wire import Packet
 
 if TYPE_CHECKING:
     from torch import nn
 
-KINDS = {"linear": __name__, "torch": "gramfold.heads.torch_head"}
-"""The kinds of head a file may hold, and the module that reads each; a module is only imported for a file that needs it."""
-
-LONGEST = 200
-"""Characters of a name that is shown in a terminal."""
-Mapped = dict[tuple[Any, ...], Array]
-"""What maps have made of some inputs."""
-
-
-@dataclass(frozen=True)
-class Stream:
-    """One summand of a head's scores: scale * map(x) weights."""
-
-    map: Map
-    weights: Array
-    scale: float = 1.0
+KINDS = {"linear": (__name__, "Head"), "torch": ("gramfold.heads.torch_head", "TorchHead")}
+"""The kinds of head a file may hold, and where each is; a module is only imported for a file that needs it."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +118,7 @@ class Head:
     def _refuse_raw(self, inputs: Any) -> None:
         if isinstance(inputs, str | PathLike | Mapping):
             maker = "no encoder of tables" if self.origin is None else f"{self.origin}, and no encoder of tables"
-            raise GramfoldError(f"{self._whose}: this head takes {self._takes}; it knows {maker}")
+            raise HeadError(f"{self._whose}: this head takes {self._takes}; it knows {maker}")
 
     @property
     def _takes(self) -> str:
@@ -143,11 +127,11 @@ class Head:
     def forward(self, inputs: Array, mapped: Mapped | None = None) -> Array:
         """The scores of samples that are known to fit and to be finite."""
         mapped = {} if mapped is None else mapped
-        total = _summed(self.streams, inputs, mapped)
+        total = summed(self.streams, inputs, mapped)
         if self.evidence is not None:
             total = self.evidence(total)
         if self.refinement:
-            total += _summed(self.refinement, inputs, mapped)
+            total += summed(self.refinement, inputs, mapped)
         total = total if self.offset is None else total + arrays.like(self.offset, inputs)
         if self.bounds is None:
             return total
@@ -157,7 +141,7 @@ class Head:
     def decision_function(self, inputs: Array) -> np.ndarray:
         """As in scikit-learn: n x classes scores, of two classes the second's less the first's, n numbers."""
         if self.labels is None:
-            raise GramfoldError("this head predicts values, not classes; see predict")
+            raise HeadError("this head predicts values, not classes; see predict")
         scores = np.asarray(arrays.to_numpy(self.scores(inputs)))
         return scores[:, 1] - scores[:, 0] if len(self.labels) == 2 else scores
 
@@ -176,9 +160,9 @@ class Head:
     def predict_proba(self, inputs: Array) -> np.ndarray:
         """n x classes probabilities."""
         if self.labels is None:
-            raise GramfoldError("this head predicts values, not classes; see predict and predict_interval")
+            raise HeadError("this head predicts values, not classes; see predict and predict_interval")
         if not self.probabilistic:
-            raise GramfoldError(f"the scores of {self.method or 'this head'} are not probabilities; PACE gives them")
+            raise HeadError(f"the scores of {self.method or 'this head'} are not probabilities; PACE gives them")
         return self.probabilities(arrays.to_numpy(self.scores(inputs)))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
@@ -193,7 +177,7 @@ class Head:
         each left out. The head of all clients has none to compare with.
         """
         if self.familiar is None:
-            raise GramfoldError(f"{self._whose.replace('the input of ', '')} does not know what training samples look like")
+            raise HeadError(f"{self._whose.replace('the input of ', '')} does not know what training samples look like")
         rows = self.rows(inputs)
         check.require_finite(rows, self._whose)
         return self.familiar(self.streams[0].map(rows))
@@ -221,9 +205,9 @@ class Head:
         samples, `coverage`, lies within it. From the errors that left-out samples had, whatever their distribution; the shared
         head's, and that of a client with too few samples for it, takes them to be Gaussian."""
         if self.labels is not None:
-            raise GramfoldError("this head predicts classes, not values; predict_proba says how sure it is")
+            raise HeadError("this head predicts classes, not values; predict_proba says how sure it is")
         if self.errors is None:
-            raise GramfoldError(f"{self.method or 'this head'} gives no intervals; PACE does, for regression")
+            raise HeadError(f"{self.method or 'this head'} gives no intervals; PACE does, for regression")
         predicted, half = self.predict(inputs), self.errors.half_width(coverage)
         half = half[0] if predicted.ndim == 1 else half
         return np.stack([predicted - half, predicted + half], axis=-1)
@@ -232,7 +216,7 @@ class Head:
         """As in scikit-learn: the accuracy, or for a regressor R2 (the mean of its outputs')."""
         predicted, wanted = self.predict(inputs), np.asarray(arrays.to_numpy(targets))
         if len(predicted) != len(wanted) or not len(wanted):
-            raise GramfoldError(f"{len(predicted)} samples but {len(wanted)} targets to score them by")
+            raise HeadError(f"{len(predicted)} samples but {len(wanted)} targets to score them by")
         if self.labels is not None:
             return float(np.mean(predicted == wanted))
         wanted = wanted.reshape(predicted.shape)
@@ -245,120 +229,22 @@ class Head:
     # --- as a file ---
 
     def pack(self) -> Packet:
-        both = [*self.streams, *self.refinement]
-        keys = [_key(stream.map) for stream in both]
-        places = [keys.index(key) for key in keys]  # streams of one map: it is in the file once, with the first of them
-        streams = [
-            {"features": stream.map.description, "scale": stream.scale, "map": place}
-            for stream, place in zip(both, places, strict=True)
-        ]
-        parts = {f"weights.{i}": stream.weights for i, stream in enumerate(both)}
-        parts |= {f"map.{i}.{key}": array for i in set(places) for key, array in both[i].map.arrays.items()}
-        evidence = None
-        if self.evidence is not None:
-            weighed = zip(self.evidence.terms, self.evidence.weights, strict=True)
-            evidence = [{"term": term.name, "weight": weight, **vars(term)} for term, weight in weighed]
-            parts |= {f"discriminant.{key}": value for key, value in vars(self.evidence.discriminant).items()}
-        if self.offset is not None:
-            parts["offset"] = self.offset
-        if self.bounds is not None:
-            parts["bounds"] = self.bounds
-        for name, kept in (("errors", self.errors), ("familiar", self.familiar)):
-            if kept is not None:
-                parts |= {f"{name}.{key}": value for key, value in vars(kept).items()}
-        meta = {
-            "head": self.kind, "streams": streams, "refinement": len(self.refinement), "evidence": evidence,
-            "labels": None if self.labels is None else list(self.labels),
-            "probabilistic": self.probabilistic, "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
-            "temperature": self.temperature, "unforeseen": self.unforeseen, **self._origin_meta(),
-        }  # fmt: skip
-        return Packet(parts, meta)
+        return packed(self)
 
     @classmethod
     def unpack(cls, packet: Packet) -> "Head":
         """The head in a packet, checked."""
         try:
             head = cls.assemble(packet)
-            head._check()
+            require_sound(head)
         except MALFORMED as error:
-            raise GramfoldError(f"not a gramfold head: {error}") from None
+            raise HeadError(f"not a gramfold head: {error}") from None
         return head
 
     @classmethod
     def assemble(cls, packet: Packet) -> "Head":
         """The head in a packet of one's own, its arrays used as they are."""
-        meta = packet.meta
-        maps: list[Map] = []
-        for i, stream in enumerate(meta["streams"]):
-            place = stream.get("map", i)
-            maps.append(maps[place] if place < i else features.restore(stream["features"], _under(f"map.{i}.", packet)))
-        streams = [Stream(maps[i], packet[f"weights.{i}"], stream["scale"]) for i, stream in enumerate(meta["streams"])]
-        labels = None if meta["labels"] is None else tuple(list_of(meta["labels"]))
-        evidence = None
-        if meta["evidence"] is not None:
-            discriminant = Discriminant(*(packet[f"discriminant.{key}"] for key in ("mean", "axes", "centroids")))
-            evidence = Evidence(discriminant, *_terms(meta["evidence"], discriminant))
-        first = len(streams) - meta["refinement"]
-        if not 0 <= first <= len(streams):
-            raise ValueError(f"{meta['refinement']} of {len(streams)} streams are a refinement")
-        return cls(
-            streams[:first], labels, evidence, streams[first:], packet.arrays.get("offset"), meta["probabilistic"],
-            meta["method"], meta["chosen"], float(meta.get("temperature", 1.0)), origin_of(meta),
-            Errors(packet["errors.left_out"], packet["errors.spread"]) if "errors.spread" in packet.arrays else None,
-            packet.arrays.get("bounds"), float(meta.get("unforeseen", 0.0)),
-            Novelty(packet["familiar.root"], packet["familiar.usual"]) if "familiar.root" in packet.arrays else None,
-        )  # fmt: skip
-
-    def _origin_meta(self) -> dict[str, Any]:
-        """What a file says about the origin: nothing, where it is unknown."""
-        return {} if self.origin is None else {"origin": json.loads(self.origin.to_json())}
-
-    def _check(self) -> None:
-        """Raise unless the parts of a head that came from elsewhere fit together."""
-        if not self.streams:
-            raise GramfoldError("not a gramfold head: it has no streams")
-        self._check_words()
-        if not 0 < self.temperature < math.inf:
-            raise GramfoldError(f"a head's temperature must be positive, got {self.temperature}")
-        self._check_floor()
-        outputs = len(self.labels) if self.labels is not None else self.streams[0].weights.shape[1]
-        for stream in (*self.streams, *self.refinement):
-            if stream.weights.shape != (stream.map.dim, outputs) or stream.map.inputs != self.inputs:
-                raise GramfoldError(f"head weights of shape {stream.weights.shape} do not fit a map of {stream.map.dim} features")
-            parts = (stream.weights, *stream.map.arrays.values())
-            if not (all(np.isfinite(part).all() for part in parts) and math.isfinite(stream.scale)):
-                raise GramfoldError("head weights must be finite; found NaN or infinity")
-        if self.offset is not None and (self.offset.shape != (outputs,) or not (self.offset < np.inf).all()):
-            raise GramfoldError(f"a head for {outputs} classes cannot have this offset")
-        if self.errors is not None:
-            self.errors.check(outputs)
-        if self.familiar is not None:
-            self.familiar.check(self.streams[0].map.dim)
-        if self.bounds is not None and not (self.bounds.shape == (outputs, 2) and (self.bounds[:, 0] <= self.bounds[:, 1]).all()):
-            raise GramfoldError(f"a head for {outputs} values cannot have these bounds")
-        if self.evidence is not None:
-            fields = vars(self.evidence.discriminant)
-            axes = fields["axes"]
-            sizes = fields["mean"].shape == (outputs,) and axes.ndim == 2 and len(axes) == outputs
-            if not sizes or fields["centroids"].shape != axes.shape:
-                raise GramfoldError(f"a head for {outputs} classes cannot have this discriminant")
-            weights = *self.evidence.weights, *(value for term in self.evidence.terms for value in vars(term).values())
-            if not all(np.isfinite(part).all() for part in (*fields.values(), *weights)):
-                raise GramfoldError("a head's discriminant must be finite; found NaN or infinity")
-
-    def _check_floor(self) -> None:
-        if not 0 <= self.unforeseen < 1:
-            raise GramfoldError(f"a head cannot spread {self.unforeseen} of its predictions over all classes")
-
-    def _check_words(self) -> None:
-        """Raise unless the labels, the method and what it chose are of their types."""
-        labels = () if self.labels is None else self.labels
-        if not all(isinstance(label, int | str) for label in labels) or len(set(map(type, labels))) > 1:
-            raise GramfoldError("a head's labels must be whole numbers, or text")
-        if not (isinstance(self.method, str) and isinstance(self.chosen, Mapping) and isinstance(self.probabilistic, bool)):
-            raise GramfoldError("not a gramfold head: its description is not of the right types")
-        if not all(isinstance(word, str) and word.isprintable() and len(word) <= LONGEST for word in (self.method, *self.chosen)):
-            raise GramfoldError(f"not a gramfold head: its method and what was chosen are words of at most {LONGEST} letters")
+        return cls(**unpacked(packet))
 
     def with_origin(self, origin: Origin | None) -> "Head":
         """The same head, which knows what makes its inputs."""
@@ -375,76 +261,16 @@ class Head:
         wire.write_atomically(Path(path), self.pack().to_bytes())
 
 
-def origin_of(meta: Mapping[str, Any]) -> Origin | None:
-    """The origin that a file names, if any."""
-    return None if meta.get("origin") is None else Origin.from_dict(meta["origin"])
-
-
-def list_of(value: Any) -> list[Any]:
-    """The value, which must be a list."""
-    if not isinstance(value, list):
-        raise TypeError(f"a {type(value).__name__} where a list was expected")
-    return value
-
-
-def _terms(listed: Any, discriminant: Discriminant) -> tuple[tuple[Term, ...], tuple[float, ...]]:
-    """The terms of evidence that a file names, and their weights."""
-    if isinstance(listed, dict):  # a file of version 0.2 and before
-        kinds = (LogOdds(), Logistic()) if discriminant.axes.shape[1] == 1 else (Cosine(_number(listed["bend"])), Gaussian())
-        return kinds, (_number(listed["cosine"]), _number(listed["gaussian"]))
-    found, weights = [], []
-    for entry in list_of(listed):
-        given = {name: _number(value) for name, value in entry.items() if name != "term"}
-        weights.append(given.pop("weight"))
-        found.append(TERMS[entry["term"]](**given))
-    return tuple(found), tuple(weights)
-
-
-def _under(prefix: str, packet: Packet) -> dict[str, Array]:
-    """The arrays whose names begin so, under the rest of their names."""
-    return {name.removeprefix(prefix): array for name, array in packet.arrays.items() if name.startswith(prefix)}
-
-
-def _key(of: Map) -> tuple[Any, ...]:
-    """Equal for maps that are the same. A learned one's fingerprint would hash its arrays, wherever they lie."""
-    if not of.arrays:
-        return (of.fingerprint,)
-    return (json.dumps(of.description, sort_keys=True), *(id(array) for array in of.arrays.values()))
-
-
-def _summed(streams: Sequence[Stream], inputs: Array, mapped: Mapped) -> Array:
-    """The streams' sum; `mapped` holds what maps have made of these inputs already."""
-    total = None
-    for stream in streams:
-        key = _key(stream.map)
-        if key not in mapped:
-            mapped[key] = stream.map(inputs)
-        part = mapped[key] @ arrays.like(stream.weights, inputs)
-        if stream.scale != 1.0:
-            part *= stream.scale
-        if total is None:
-            total = part
-        else:
-            total += part
-    return total
-
-
 def load_head(path: str | PathLike[str]) -> Head:
     """The head in a file that `Head.save` wrote."""
     content = wire.read(Path(path))
     try:
         packet = Packet.from_bytes(content)
     except GramfoldError as error:
-        raise GramfoldError(f"{path}: {error}") from None
-    module = KINDS.get(str(packet.meta.get("head", "")))
-    if module is None:
-        raise GramfoldError(f"{path} holds no head that this version can read")
-    kind = Head if module == __name__ else importlib.import_module(module).TorchHead
-    head: Head = kind.unpack(packet)
+        raise type(error)(f"{path}: {error}") from None
+    kind = str(packet.meta.get("head", ""))
+    if kind not in KINDS:
+        raise HeadError(f"{path} holds no head that this version can read")
+    module, name = KINDS[kind]
+    head: Head = getattr(importlib.import_module(module), name).unpack(packet)
     return head
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{value!r} is no number")
-    return float(value)

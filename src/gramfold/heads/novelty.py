@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import HeadError
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 
@@ -17,7 +17,7 @@ MOST = 99
 REFERENCE = 128
 """Training samples whose leverages are looked at."""
 NEARLY = 0.95
-"""A leverage beyond which a sample determines its own fit: what it would have been without it is then told no further."""
+"""A leverage beyond which a sample determines its own fit: without it, it cannot be computed."""
 
 
 class Root:
@@ -40,26 +40,26 @@ class Novelty:
     @classmethod
     def of(cls, root: Root, rows: Array, seen: bool) -> "Novelty":
         """From A's root, and features of some training samples; `seen`: whether they are part of A."""
-        told = arrays.to_numpy(((rows @ root.along) ** 2).sum(1))
+        leverages = arrays.to_numpy(((rows @ root.along) ** 2).sum(1))
         if seen:  # without the sample itself it would have been farther away
-            within = np.minimum(told, NEARLY)
-            told = told / (1.0 - within)
-        usual = np.quantile(told, np.arange(1, MOST + 1) / (MOST + 1)) if len(told) > MOST else np.sort(told)
+            within = np.minimum(leverages, NEARLY)
+            leverages = leverages / (1.0 - within)
+        usual = np.quantile(leverages, np.arange(1, MOST + 1) / (MOST + 1)) if len(leverages) > MOST else np.sort(leverages)
         return cls(root.kept, (usual / root.unit**2).astype(np.float32))
 
     def __call__(self, features: Array) -> np.ndarray:
         """For every row, the part of training samples that were less unusual: from 0 to almost 1."""
         root = arrays.float64(arrays.like(self.root, features))
-        told = arrays.to_numpy(((features @ root) ** 2).sum(1))
+        leverages = arrays.to_numpy(((features @ root) ** 2).sum(1))
         n = len(self.usual)
-        return np.asarray(np.interp(told, [0.0, *self.usual], np.arange(n + 1) / (n + 1)))
+        return np.asarray(np.interp(leverages, [0.0, *self.usual], np.arange(n + 1) / (n + 1)))
 
     def check(self, dim: int) -> None:
         """Raise unless this, which came from elsewhere, is of so many features."""
         if self.root.ndim != 2 or len(self.root) != dim or self.usual.ndim != 1 or not 0 < len(self.usual) <= MOST:
-            raise GramfoldError(f"a head of {dim} features cannot have this novelty")
+            raise HeadError(f"a head of {dim} features cannot have this novelty")
         if not (np.isfinite(self.root).all() and np.isfinite(self.usual).all()) or (np.diff(self.usual) < 0).any():
-            raise GramfoldError("a head's novelty must be finite, and in ascending order")
+            raise HeadError("a head's novelty must be finite, and in ascending order")
 
 
 @functools.lru_cache(maxsize=4)

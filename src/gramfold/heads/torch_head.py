@@ -1,6 +1,5 @@
 """TorchHead: a head that is a trained network. Its scores are the logits of a softmax, so they are log-probabilities."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -8,9 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramfold import networks
-from gramfold.errors import MALFORMED, GramfoldError
-from gramfold.heads import Head, Stream
-from gramfold.heads.head import Mapped, list_of, origin_of
+from gramfold.errors import MALFORMED, HeadError
+from gramfold.heads import Head, Mapped, Stream
+from gramfold.heads.packing import described, description
+from gramfold.heads.soundness import require_description
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
@@ -46,7 +46,7 @@ class TorchHead(Head):
         import torch
 
         if arrays.is_sparse(inputs):
-            raise GramfoldError(f"{self._whose} is sparse, which a trained network does not take; use .toarray()")
+            raise HeadError(f"{self._whose} is sparse, which a trained network does not take; use .toarray()")
         x = torch.as_tensor(inputs)
         model = networks.build(dict(self.network), str(x.device))
         state = {name: torch.as_tensor(tensor, device=x.device) for name, tensor in self.state.items()}
@@ -60,47 +60,35 @@ class TorchHead(Head):
         """Everything, frozen weights included, so that the file needs nothing else."""
         model = networks.build(dict(self.network))
         parts = {name: arrays.to_numpy(tensor) for name, tensor in model.full_state(self.state).items()}
-        meta = {
-            "head": self.kind, "network": {**self.network, "pretrained": None},
-            "labels": None if self.labels is None else list(self.labels),
-            "method": self.method, "chosen": json.loads(json.dumps(dict(self.chosen))),
-            "unforeseen": self.unforeseen, **self._origin_meta(),
-        }  # fmt: skip
-        return Packet(parts, meta)
+        return Packet(parts, {"network": {**self.network, "pretrained": None}, **description(self)})
 
     @classmethod
     def assemble(cls, packet: Packet) -> "TorchHead":
-        meta = packet.meta
-        labels = None if meta["labels"] is None else tuple(list_of(meta["labels"]))
-        return cls(
-            labels=labels, method=meta["method"], chosen=meta["chosen"], origin=origin_of(meta), network=meta["network"],
-            state=packet.arrays, unforeseen=float(meta.get("unforeseen", 0.0)),
-        )  # fmt: skip
+        return cls(network=packet.meta["network"], state=packet.arrays, **described(packet.meta))
 
     @classmethod
     def unpack(cls, packet: Packet) -> "TorchHead":
         """The head in a packet, checked: the network that it describes is made once there are weights for all of it."""
         try:
             head = cls.assemble(packet)
-            head._check_words()
-            head._check_floor()
-            described = dict(head.network)
-            if described.get("pretrained"):
-                raise GramfoldError("a head's file must hold all of its weights, and this one names another file")
+            require_description(head)
+            network = dict(head.network)
+            if network.get("pretrained"):
+                raise HeadError("a head's file must hold all of its weights, and this one names another file")
             if not (
                 all(type(side) is int and side > 0 for side in head.shape)
-                and type(described["seed"]) is int
-                and described["seed"] >= 0
+                and type(network["seed"]) is int
+                and network["seed"] >= 0
             ):
                 raise ValueError("its network's shape or seed is no whole number")
-            wanted = networks.shapes(described, len(packet.arrays))
-            classes = described["classes"] if head.labels is None else len(head.labels)
+            wanted = networks.shapes(network, len(packet.arrays))
+            classes = network["classes"] if head.labels is None else len(head.labels)
         except MALFORMED as error:
-            raise GramfoldError(f"not a gramfold head: {error}") from None
-        if described["classes"] != classes or wanted.keys() != packet.arrays.keys():
-            raise GramfoldError("the head's labels or weights are not those of its network")
+            raise HeadError(f"not a gramfold head: {error}") from None
+        if network["classes"] != classes or wanted.keys() != packet.arrays.keys():
+            raise HeadError("the head's labels or weights are not those of its network")
         for name, shape in wanted.items():
             given = packet.arrays[name]
             if given.shape != shape or given.dtype != np.float32 or not np.isfinite(given).all():
-                raise GramfoldError(f"the head's weights {name} are of the wrong shape or not finite")
+                raise HeadError(f"the head's weights {name} are of the wrong shape or not finite")
         return head

@@ -5,13 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from gramfold.features import Map
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods import learning
 from gramfold.methods.asked import Asked
-from gramfold.methods.learning import DirectionsPlan, Plan, directions
-from gramfold.methods.learning.own_parts import Common
+from gramfold.methods.learning import DirectionsPlan, Learned, Plan, directions
 from gramfold.methods.phases import Link, Phase, begun, following
 from gramfold.methods.protocol import ClientData, Method, Revisable
 from gramfold.methods.spaces import FEWER, MapLike, Space, draw_map, plain_term
@@ -64,7 +62,7 @@ class Analytic(Method):
     @property
     def phases(self) -> Sequence[Link]:
         """The rounds before that of the moments."""
-        return () if self._plan is None else (Link(self._plan, lambda start, found: self.learned(start, *found)),)
+        return () if self._plan is None else (Link(self._plan, self.learned),)
 
     def settled(self, task: Task, once: bool = False, bounded: bool = False, masked: bool = False) -> Method:
         if self.features is not None:
@@ -86,7 +84,7 @@ class Analytic(Method):
             return None
         if not self.phases:
             return Revisable(self.begin)
-        return Revisable(lambda task: self.learned(self._started(task), broadcast.space.map), learned=True)
+        return Revisable(lambda task: self.learned(self._started(task), Learned(broadcast.space.map)), learned=True)
 
     def begin(self, task: Task) -> Any:
         if self.features is None:
@@ -107,9 +105,9 @@ class Analytic(Method):
         """What clients are sent before the round of the moments in a space."""
         return Begin(space)
 
-    def learned(self, start: Any, map: Map, common: Common | None = None) -> Record:
-        """The same with the map that was learned; `common`: where clients take own parts out of their targets."""
-        started: Record = replace(start, space=replace(start.space, map=map))
+    def learned(self, start: Any, found: Learned) -> Record:
+        """The same with the map that was learned."""
+        started: Record = replace(start, space=replace(start.space, map=found.map))
         return started
 
     def local(self, client: ClientData, broadcast: Any) -> Any:

@@ -14,8 +14,7 @@ from gramfold.features import Map
 from gramfold.federation import Task
 from gramfold.heads import Head, Stream
 from gramfold.methods.analytic import Analytic
-from gramfold.methods.learning import comparable_as
-from gramfold.methods.learning.own_parts import Common
+from gramfold.methods.learning import Learned, comparable_as
 from gramfold.methods.parts.refinement import left_out_blends
 from gramfold.methods.parts.selection import choose_candidate
 from gramfold.methods.pooled import PooledRidge
@@ -84,9 +83,9 @@ class APFL(Analytic):
         same = self.refinement == self.features
         return Streams(space, space.map if same else draw_map(self.refinement, task, "refinement"))
 
-    def learned(self, start: Streams, map: Map, common: Common | None = None) -> Streams:
-        psi = map if self.refinement == self.features else comparable_as(map, start.refinement)
-        return Streams(replace(start.space, map=map), psi)
+    def learned(self, start: Streams, found: Learned) -> Streams:
+        psi = found.map if self.refinement == self.features else comparable_as(found.map, start.refinement)
+        return Streams(replace(start.space, map=found.map), psi)
 
     def solve(self, total: Moments, broadcast: Streams) -> Primary:
         space, pooled = broadcast.space, PooledRidge.of(total, self.penalty, broadcast.space.units())

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.moments import Implied
 from gramfold.uploads import NamedSums
 from gramfold.wire import Packet
@@ -46,9 +46,9 @@ class AskedSums(Asked):
 
     def check_packet(self, packet: Packet) -> None:
         if packet.meta.get("kind") != NamedSums.kind:
-            raise GramfoldError(f"expected named sums, got {packet.meta.get('kind')}")
+            raise MethodError(f"expected named sums, got {packet.meta.get('kind')}")
 
     def check(self, upload: Any) -> None:
         if not isinstance(upload, NamedSums):
-            raise GramfoldError(f"expected named sums, got {upload.kind}")
+            raise MethodError(f"expected named sums, got {upload.kind}")
         upload.require_shapes(self.shapes)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.convolution.network import pixels
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.federation import Samples
 from gramfold.methods.asked import Asked
 from gramfold.numerics import arrays
@@ -47,9 +47,9 @@ class ClassSums(Asked):
         shapes = {"counts": (self.classes,), "sums": (self.classes, self.channels * THUMBNAIL_SIZE**2)}
         parcels = list(upload.parcels.values()) if isinstance(upload, PerClient) else []
         if [{key: tuple(part.shape) for key, part in parcel.items()} for parcel in parcels] != [shapes]:
-            raise GramfoldError(f"expected counts of {self.classes} classes and sums of their images")
+            raise MethodError(f"expected counts of {self.classes} classes and sums of their images")
         if float(parcels[0]["counts"].min()) < 0 or not float(parcels[0]["counts"].sum()) > 0:
-            raise GramfoldError("class counts must be non-negative and not all zero")
+            raise MethodError("class counts must be non-negative and not all zero")
 
 
 def describe(counts: np.ndarray, sums: np.ndarray, means: np.ndarray) -> np.ndarray:
@@ -67,7 +67,7 @@ def group(parcels: Sequence[Mapping[str, Array]], groups: int | None) -> tuple[n
     points = np.stack([describe(*pair, means) for pair in zip(counts, sums, strict=True)])
     if groups is not None:
         if groups > len(points):
-            raise GramfoldError(f"{groups} groups of {len(points)} clients are impossible; ask for fewer")
+            raise MethodError(f"{groups} groups of {len(points)} clients are impossible; ask for fewer")
         return means, _centres(points, groups)[0]
     from sklearn.metrics import silhouette_score
 

@@ -20,13 +20,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.features import ACTIVATIONS, DeepMap, Map
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.asked import Asked
-from gramfold.methods.pace.client import personal_head, without_estimates
-from gramfold.methods.pace.server import Pooled, pool, require_regime, shared_head, solved
+from gramfold.methods.pace.client import Given, personal_head, without_estimates
+from gramfold.methods.pace.server import Pooled, Pooling, require_regime, shared_head, solved
 from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map, plain_term
@@ -87,7 +87,7 @@ class DeepAFL(Method):
     def __post_init__(self) -> None:
         self.check_penalties("penalty", "shrinkage")
         if self.depth < 0 or self.shrinkage == 0 or self.activation not in ACTIVATIONS:
-            raise GramfoldError("DeepAFL needs a depth from 0 up, a positive shrinkage, and one of: " + ", ".join(ACTIVATIONS))
+            raise MethodError("DeepAFL needs a depth from 0 up, a positive shrinkage, and one of: " + ", ".join(ACTIVATIONS))
         require_regime(self.regime, self.name)
 
     @property
@@ -120,7 +120,7 @@ class DeepAFL(Method):
             grown = deep.with_inner(_step(total, deep.next_outer, self.shrinkage))
             return replace(broadcast, space=replace(space, map=grown))
         if deep.layers == self.depth:
-            return replace(broadcast, pooled=pool(total, self.penalty, self.regime, broadcast.seed, space.units()))
+            return replace(broadcast, pooled=Pooling(self.penalty, self.regime, broadcast.seed, space.units())(total))
         ridge = PooledRidge.of(total, self.penalty, space.units())
         return replace(broadcast, space=replace(space, map=deep.with_outer(ridge.weights)))
 
@@ -128,7 +128,8 @@ class DeepAFL(Method):
         if not self.personal:
             return self.global_head(broadcast)
         pooled, rows = solved(broadcast.pooled), _rows(client, broadcast.map)
-        head = personal_head(client, broadcast.space, broadcast.refinement, pooled, rows, self.weights, self.name)
+        given = Given(broadcast.space, pooled, broadcast.refinement, weights=self.weights)
+        head = personal_head(client, given, rows, self.name)
         trained_on = self.depth > 0 and (client.contributed or REPRESENTATION in client.memory)
         return without_estimates(head) if trained_on else head
 

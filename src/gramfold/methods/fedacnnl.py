@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from gramfold.convolution import layers
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.asked import Asked
@@ -83,5 +83,5 @@ class FedACnnL(Method):
 
     def global_head(self, broadcast: Network) -> Head:
         if broadcast.weights is None:
-            raise GramfoldError("there is no model before the last round")
+            raise MethodError("there is no model before the last round")
         return broadcast.space.head(broadcast.weights, self.name)

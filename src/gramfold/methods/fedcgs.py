@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic, Begin
@@ -54,7 +54,7 @@ class FedCGS(Analytic):
 
     def begin(self, task: Task) -> Any:
         if task.labels is None:
-            raise GramfoldError(f"{self.name} classifies; for regression use afl or pace")
+            raise MethodError(f"{self.name} classifies; for regression use afl or pace")
         return super().begin(task)
 
     def solve(self, total: Moments, broadcast: Begin) -> Gaussian:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.analytic import Shared
@@ -41,17 +41,17 @@ class ClassSums(Record, Asked, kind="fedcof"):
 
     def check(self, upload: Any) -> None:
         if not isinstance(upload, PerClient):
-            raise GramfoldError(f"expected sums of classes, got {upload.kind}")
+            raise MethodError(f"expected sums of classes, got {upload.kind}")
         classes = len(self.space.labels or ())
         for parcel in upload.parcels.values():
             held = arrays.to_numpy(parcel.get("classes", np.zeros(0)))
             whole = held.dtype.kind in "iu" and held.ndim == 1 and len(held) > 0
             if not whole or not np.isin(held, np.arange(classes)).all() or len(np.unique(held)) != len(held):
-                raise GramfoldError(f"expected sums of some of {classes} classes, each once")
+                raise MethodError(f"expected sums of some of {classes} classes, each once")
             sizes = {"classes": held.shape, "sums": (self.space.map.dim, len(held)), "counts": held.shape}
             require_shapes(parcel, sizes)
             if not (arrays.to_numpy(parcel["counts"]) >= 1).all():
-                raise GramfoldError("a class of no samples has no sum to send")
+                raise MethodError("a class of no samples has no sum to send")
 
 
 @renamed(gamma="penalty")
@@ -76,7 +76,7 @@ class FedCOF(Method):
 
     def begin(self, task: Task) -> ClassSums:
         if task.labels is None:
-            raise GramfoldError("fedcof classifies; for regression use afl or pace")
+            raise MethodError("fedcof classifies; for regression use afl or pace")
         return ClassSums(Space.of(draw_map(self.features or plain_term(task), task), task))
 
     def local(self, client: ClientData, broadcast: ClassSums) -> PerClient:

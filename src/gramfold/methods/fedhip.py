@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic, Begin
 from gramfold.methods.parts.blend import Blend
@@ -68,7 +68,7 @@ class FedHiP(Analytic):
 
     def __post_init__(self) -> None:
         if self.at not in ("client", "server"):
-            raise GramfoldError(f"FedHiP personalises at 'client' or 'server', not {self.at!r}")
+            raise MethodError(f"FedHiP personalises at 'client' or 'server', not {self.at!r}")
         super().__post_init__()
         self.check_penalties("alpha", "penalty")
 

@@ -11,7 +11,7 @@ times the bytes), and the heads that it trains on drawn samples are no closed fo
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.methods.fedcgs import FedCGS
 from gramfold.renamed import renamed
 
@@ -33,4 +33,4 @@ class GHOFL(FedCGS):
         super().__post_init__()
         self.check_penalties("shrinkage")
         if self.shrinkage > 1:
-            raise GramfoldError(f"gh-ofl's shrinkage is a part of the covariance, from 0 to 1; got {self.shrinkage}")
+            raise MethodError(f"gh-ofl's shrinkage is a part of the covariance, from 0 to 1; got {self.shrinkage}")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from gramfold.convolution import ConvolutionMap, Layer, parse, solve_layer
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.federation import Samples, Task
 from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
@@ -18,9 +18,9 @@ DEFAULT = "contrast+conv:20:6:200+split:0.4+grid:2"
 def first_network(name: str, network: str, task: Task) -> Space:
     """The network of a method of this name, no layer solved yet."""
     if len(task.shape) != 3:
-        raise GramfoldError(f"{name} takes images (n x height x width x channels); this data holds rows of {task.inputs} numbers")
+        raise MethodError(f"{name} takes images (n x height x width x channels); this data holds rows of {task.inputs} numbers")
     if task.labels is None:
-        raise GramfoldError(f"{name} classifies; for regression use another method")
+        raise MethodError(f"{name} classifies; for regression use another method")
     arrays.require_torch()
     parse(network, task.shape)
     return Space.of(ConvolutionMap.begin(network, task.shape, task.seed), task)

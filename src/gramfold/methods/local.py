@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.heads import Head
 from gramfold.methods.analytic import Analytic, Begin
 from gramfold.methods.parts.selection import Candidate, choose_candidate, penalty_grid
@@ -38,7 +38,7 @@ class Local(Analytic):
         super().__post_init__()
         self.check_penalties("penalty")
         if self._plan is not None:
-            raise GramfoldError("local learns nothing together; use a map without @learned")
+            raise MethodError("local learns nothing together; use a map without @learned")
 
     @property
     def rounds(self) -> int:

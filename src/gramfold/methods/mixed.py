@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.federation import Task
 from gramfold.heads import Errors, Head
 from gramfold.methods.asked import AskedSums
@@ -51,7 +51,7 @@ class AskedEffects(AskedSums):
         super().check(upload)
         moments, (_, samples) = arrays.to_numpy(upload["moments"]), arrays.to_numpy(upload["sizes"])
         if not 0 < samples <= MOST_SAMPLES or np.diagonal(moments).min() < -1e-9 * np.abs(moments).max():
-            raise GramfoldError("what it says of its samples is not what samples can be")
+            raise MethodError("what it says of its samples is not what samples can be")
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Varying(Record, kind="mixed"):
     @property
     def fit(self) -> Fit:
         if self.fixed is None or self.inverse is None or self.noise is None:
-            raise GramfoldError("there is no model before the last round")
+            raise MethodError("there is no model before the last round")
         fixed, inverse, noise = (arrays.to_numpy(part) for part in (self.fixed, self.inverse, self.noise))
         return Fit(fixed, inverse, noise, self.likelihood, np.zeros(0), np.zeros((0, 0)))
 
@@ -115,7 +115,7 @@ class MixedModel(Method):
 
     def __post_init__(self) -> None:
         if self.slopes not in (True, False):
-            raise GramfoldError(f"slopes is True or False, not {self.slopes!r}")
+            raise MethodError(f"slopes is True or False, not {self.slopes!r}")
 
     @property
     def rounds(self) -> int:
@@ -126,9 +126,9 @@ class MixedModel(Method):
 
     def begin(self, task: Task) -> Varying:
         if task.labels is not None:
-            raise GramfoldError("the mixed model is of continuous targets: use pace, or give regression=True")
+            raise MethodError("the mixed model is of continuous targets: use pace, or give regression=True")
         if task.inputs > MOST_COLUMNS:
-            raise GramfoldError(f"the mixed model takes up to {MOST_COLUMNS} columns, not {task.inputs}; give fewer, or use pace")
+            raise MethodError(f"the mixed model takes up to {MOST_COLUMNS} columns, not {task.inputs}; give fewer, or use pace")
         return Varying(Space.of(draw_map("bias+columns", task), task), self.slopes)
 
     def asked(self, broadcast: Varying) -> AskedEffects:

@@ -13,8 +13,8 @@ from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.asked import Asked
 from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
-from gramfold.methods.pace.client import personal_head, without_estimates
-from gramfold.methods.pace.server import Pooled, pool, require_regime, shared_head, solved
+from gramfold.methods.pace.client import Given, personal_head, without_estimates
+from gramfold.methods.pace.server import Pooled, Pooling, require_regime, shared_head, solved
 from gramfold.methods.protocol import ClientData, Method
 from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
@@ -73,15 +73,15 @@ class PaceCNN(Method):
 
     def aggregate(self, total: Moments, broadcast: Network) -> Network:
         if network_of(broadcast.space).complete:
-            pooled = pool(total, self.penalty, self.regime, broadcast.seed, broadcast.space.units())
+            pooled = Pooling(self.penalty, self.regime, broadcast.seed, broadcast.space.units())(total)
             return replace(broadcast, pooled=pooled)
         space, _ = with_next_layer(broadcast.space, total, broadcast.seed, penalty=None)
         return replace(broadcast, space=space)
 
     def personalize(self, client: ClientData, broadcast: Network) -> Head:
         space = broadcast.space
-        rows = space.map(client.train.inputs)
-        head = personal_head(client, space, None, solved(broadcast.pooled), rows, self.weights, self.name)
+        given = Given(space, solved(broadcast.pooled), weights=self.weights)
+        head = personal_head(client, given, space.map(client.train.inputs), self.name)
         return without_estimates(head) if client.contributed and space.map.saw_labels else head
 
     def global_head(self, broadcast: Network) -> Head:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from gramfold.convolution import ConvolutionMap, layers
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.federation import Samples, Task, stratified
 from gramfold.heads import Head
 from gramfold.methods.asked import Asked
@@ -92,7 +92,7 @@ class PFedACnnL(Method):
         self.check_penalties("penalty", "lam")
         layers(self.network)
         if self.lam == 0 or (self.groups is not None and self.groups < 1):
-            raise GramfoldError("pFedACnnL needs a positive lam and at least one group, or None to have them chosen")
+            raise MethodError("pFedACnnL needs a positive lam and at least one group, or None to have them chosen")
 
     @property
     def rounds(self) -> int:

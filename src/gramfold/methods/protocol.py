@@ -17,7 +17,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.features import FeatureMap
 from gramfold.federation import Federation, Samples, Task
 from gramfold.heads import Head
@@ -28,6 +28,9 @@ from gramfold.wire.record import Record
 
 IN_CODE = {"in code": True}
 """Metadata of a method's fields that no text can give: they are not among its parameters."""
+
+OF_RUN = {"of the run": True}
+"""Metadata of fields that a run sets, for any method: among its parameters only where one has."""
 
 FORMER = {
     **dict.fromkeys(("check", "check_packet", "implied"), "asked(broadcast), which has it"),
@@ -71,8 +74,8 @@ class Revisable:
     """Whether something was learned of samples in rounds before, and stays when they are taken out."""
 
 
-def told(broadcast: Any, what: str) -> Mapping[str, Any]:
-    """What a broadcast tells of itself: `chosen`, what the server selected, for the result; `noted`, figures of the round that
+def reported(broadcast: Any, what: str) -> Mapping[str, Any]:
+    """What a broadcast says of itself: `chosen`, what the server selected, for the result; `noted`, figures of the round that
     led to it, for the history."""
     found: Mapping[str, Any] = getattr(broadcast, what, None) or {}
     return found
@@ -103,9 +106,9 @@ class Method(ABC):
         for former in sorted(
             FORMER.keys() & {name for name, own in vars(cls).items() if callable(own) or isinstance(own, property)}
         ):
-            raise GramfoldError(f"{cls.__name__}.{former} would never be called: write {FORMER[former]} (docs/extend.md)")
+            raise MethodError(f"{cls.__name__}.{former} would never be called: write {FORMER[former]} (docs/extend.md)")
 
-    precision: str | None = field(default=None, kw_only=True)
+    precision: str | None = field(default=None, kw_only=True, repr=False, metadata=OF_RUN)
     """What numbers travel in (`gf.run(..., precision=)`); None: as they are."""
 
     @property
@@ -207,13 +210,13 @@ class Method(ABC):
         kind = "images" if task.shape else "features"
         if kind not in self.input_kinds:
             takes, what = " or ".join(sorted(self.input_kinds)), task.shape or f"{task.inputs} numbers each"
-            raise GramfoldError(f"{self.name} takes {takes}; this data holds {kind} ({what}); {INSTEAD[kind]}")
+            raise MethodError(f"{self.name} takes {takes}; this data holds {kind} ({what}); {INSTEAD[kind]}")
 
     @final
     def check_weights(self, train: Samples) -> None:
         """Raise where samples have weights and the method would ignore them."""
         if train.weights is not None and not self.weighted:
-            raise GramfoldError(f"method {self.name!r} knows no sample weights; leave them out, or use an analytic method")
+            raise MethodError(f"method {self.name!r} knows no sample weights; leave them out, or use an analytic method")
 
     @final
     def check_penalties(self, *names: str) -> None:
@@ -221,13 +224,14 @@ class Method(ABC):
         for name in names:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float | np.number) and math.isfinite(value) and value >= 0):
-                raise GramfoldError(f"{self.name}'s {name} must be a number from 0 up, or None to have it chosen; got {value!r}")
+                raise MethodError(f"{self.name}'s {name} must be a number from 0 up, or None to have it chosen; got {value!r}")
 
     @final
     def parameters(self) -> Mapping[str, Any]:
-        """The hyper-parameters, as given; maps as they are described. The precision is one where a run has set it."""
+        """The hyper-parameters, as given; maps as they are described."""
         given = {field.name: getattr(self, field.name) for field in fields(self) if field.metadata != IN_CODE}
-        given = {key: value for key, value in given.items() if key != "precision" or value is not None}
+        unset = {field.name for field in fields(self) if field.metadata == OF_RUN and given[field.name] is None}
+        given = {key: value for key, value in given.items() if key not in unset}
         return {key: value.describe() if isinstance(value, FeatureMap) else value for key, value in given.items()}
 
 

@@ -12,9 +12,9 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from gramfold import renamed
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.features import FeatureMap
-from gramfold.methods.protocol import IN_CODE, Method
+from gramfold.methods.protocol import IN_CODE, OF_RUN, Method
 
 GROUP = "gramfold.methods"
 _OWN: dict[str, type[Method]] = {}
@@ -39,13 +39,13 @@ def find_method(spec: str) -> type[Method]:
     module, colon, name = place.partition(":")
     if not colon:
         known = ", ".join([*_OWN, *offered])
-        raise GramfoldError(f"unknown method {spec!r}; known: {known}; or write package.module:Class")
+        raise MethodError(f"unknown method {spec!r}; known: {known}; or write package.module:Class")
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise GramfoldError(f"cannot import method {spec!r}: {error}") from None
+        raise MethodError(f"cannot import method {spec!r}: {error}") from None
     if not (isinstance(found, type) and issubclass(found, Method) and dataclasses.is_dataclass(found)):
-        raise GramfoldError(f"{spec!r} is not a method: it must be a dataclass that derives from gramfold.methods.Method")
+        raise MethodError(f"{spec!r} is not a method: it must be a dataclass that derives from gramfold.methods.Method")
     return found
 
 
@@ -54,7 +54,7 @@ def check_from_file(spec: str, allow_code: bool) -> None:
     already, or of an installed package that offers it, runs none."""
     module = spec.partition(":")[0]
     if ":" in spec and spec not in known_methods().values() and module not in sys.modules and not allow_code:
-        raise GramfoldError(f"its method is code, {spec}: import {module} before, or, if you trust it, allow_code=True")
+        raise MethodError(f"its method is code, {spec}: import {module} before, or, if you trust it, allow_code=True")
 
 
 def spec_of(method: Method) -> str:
@@ -83,12 +83,13 @@ def make_method(name: str, **parameters: Any) -> Method:
     given: dict[str, Any] = {}
     for key, value in renamed.taken(kind, parameters).items():
         if key not in known:
-            raise GramfoldError(f"method {name!r} has no parameter {key}; it has: {', '.join(known)}")
+            own = [field.name for field in dataclasses.fields(kind) if field.metadata not in (IN_CODE, OF_RUN)]
+            raise MethodError(f"method {name!r} has no parameter {key}; it has: {', '.join(own)}")
         given[key] = tuple(value) if isinstance(value, list) else value
         if isinstance(value, dict):  # a feature map, as `parameters()` describes it
             given[key] = FeatureMap.from_description(value)
         if not _fits(given[key], known[key]):
-            raise GramfoldError(f"{name}'s {key} must be {_in_words(known[key])}, got {value!r}")
+            raise MethodError(f"{name}'s {key} must be {_in_words(known[key])}, got {value!r}")
     return kind(**given)
 
 

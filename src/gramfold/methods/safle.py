@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.features import Bias, Buckets, Chain, Concat, FeatureMap, Standardize, draw
 from gramfold.federation import Task
 from gramfold.methods.afl import AFL
@@ -90,7 +90,7 @@ class SAFLe(AFL):
         super().__post_init__()
         Buckets(self.dim, self.group, self.levels)
         if self._plan is not None:
-            raise GramfoldError("safle buckets features as they are; use a map without @")
+            raise MethodError("safle buckets features as they are; use a map without @")
 
     @property
     def phases(self) -> Sequence[Link]:

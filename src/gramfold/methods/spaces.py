@@ -18,6 +18,7 @@ from gramfold.numerics import arrays, memory
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.padding import Padding
 from gramfold.origin import BACKBONE, SERIES
+from gramfold.solve.gcv import CAUTION
 from gramfold.solve.units import Units
 from gramfold.uploads import GroupedMoments
 from gramfold.wire import Packet
@@ -78,6 +79,11 @@ class Space(Record, Asked, kind="space"):
         map = self.map if map is None else map
         ones = map.implied.ones
         return Units(ones[0] if ones else None, map.one_unit(self.one_unit))
+
+    @property
+    def caution(self) -> float:
+        """How many times a degree of freedom counts when a penalty is chosen for the features."""
+        return CAUTION if self.map.tabular else 1.0
 
     @property
     def classification(self) -> bool:
@@ -193,8 +199,12 @@ def together(clients: Sequence[ClientData]) -> tuple[Samples, Padding]:
     inputs, targets = (arrays.concatenate([train[i] for train in trains]) for i in range(2))
     if all(train.weights is None for train in trains):
         return Samples(inputs, targets), padding
-    weights = [np.ones(train.n) if train.weights is None else arrays.to_numpy(train.weights) for train in trains]
-    return Samples(inputs, targets, np.concatenate(weights)), padding
+    return Samples(inputs, targets, np.concatenate([often_of(train) for train in trains])), padding
+
+
+def often_of(train: Samples) -> np.ndarray:
+    """How often each sample counts: its weight, or once."""
+    return np.ones(train.n) if train.weights is None else arrays.to_numpy(train.weights).astype(float)
 
 
 def root_weights(train: Samples, like: Array) -> Array | None:

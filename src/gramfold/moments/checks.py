@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import MessageError
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
@@ -36,32 +36,32 @@ def check_possible(moments: "Moments") -> None:
         numbers += [gram, cross]
         diagonal = gram[wire.lower_diagonal(dim)] if packed else gram.diagonal()
     if squares.shape != (outputs,) or (moments.labels is not None and len(moments.labels) != outputs):
-        raise GramfoldError(f"moments of {outputs} targets with target squares of shape {squares.shape}")
+        raise MessageError(f"moments of {outputs} targets with target squares of shape {squares.shape}")
     if not all(arrays.all_finite(part) for part in (*numbers, np.array(moments.exact_n))):
-        raise GramfoldError("moments must be finite; found NaN or infinity")
+        raise MessageError("moments must be finite; found NaN or infinity")
     if max(arrays.extent(part) for part in numbers) > LARGEST:
-        raise GramfoldError(f"moments with numbers above {LARGEST:g} overflow when they are solved; scale the features")
+        raise MessageError(f"moments with numbers above {LARGEST:g} overflow when they are solved; scale the features")
     if diagonal is not None and dim and float(diagonal.min()) < 0:
-        raise GramfoldError("the gram matrix has a negative diagonal entry")
+        raise MessageError("the gram matrix has a negative diagonal entry")
     if min(moments.exact_n, moments.weight, squares.min(initial=0.0)) < 0 or products.buffered > moments.exact_n:
-        raise GramfoldError(f"these cannot be the moments of {moments.exact_n:g} samples")
+        raise MessageError(f"these cannot be the moments of {moments.exact_n:g} samples")
 
 
 def check_exact_counts(moments: "Moments") -> None:
     """Raise unless n and the class counts are whole numbers, and the counts sum to n."""
     squares, n = arrays.to_numpy(moments.squares), moments.exact_n
     if n != np.rint(n) or (moments.labels is not None and ((squares != np.rint(squares)).any() or squares.sum() != n)):
-        raise GramfoldError(f"class counts sum to {squares.sum():g}, but there are {n:g} samples")
+        raise MessageError(f"class counts sum to {squares.sum():g}, but there are {n:g} samples")
 
 
 def check_symmetric(gram: Array) -> None:
     """Raise unless a gram given as a full matrix is square and symmetric."""
     square = gram.ndim == 2 and gram.shape[0] == gram.shape[1]
     if not square or (len(gram) and not float(abs(gram - gram.T).max()) <= SYMMETRY * float(abs(gram).max())):
-        raise GramfoldError("the gram matrix is not square and symmetric")
+        raise MessageError("the gram matrix is not square and symmetric")
 
 
 def _check_shapes(left: Array, right: Array, *expected: tuple[int, ...]) -> None:
     shapes = tuple(left.shape), tuple(right.shape)
     if shapes != expected:
-        raise GramfoldError(f"moments of wrong shape: {shapes[0]} with {shapes[1]}")
+        raise MessageError(f"moments of wrong shape: {shapes[0]} with {shapes[1]}")

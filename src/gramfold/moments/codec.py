@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import MessageError
 from gramfold.moments import rounding
 from gramfold.moments.checks import check_exact_counts, check_possible
 from gramfold.moments.products import Products
@@ -115,7 +115,7 @@ def unpack(kind: type["Moments"], packet: Packet, exact_counts: bool) -> "Moment
         elif rows:
             moments.products.append(wire.unpack_upper(gram, rows, dim), cross)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise GramfoldError(f"not a message of moments: {error}") from None
+        raise MessageError(f"not a message of moments: {error}") from None
     return _checked(moments, exact_counts)
 
 
@@ -205,9 +205,9 @@ def from_vector(kind: type["Moments"], vector: np.ndarray, public: Mapping[str, 
             raise ValueError(f"an array of shape {vector.shape}, where {length} numbers were expected")
         moments = kind(dim, outputs, labels=labels, fingerprint=str(public["fingerprint"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise GramfoldError(f"not a vector of moments: {error}") from None
+        raise MessageError(f"not a vector of moments: {error}") from None
     if not arrays.all_finite(vector):
-        raise GramfoldError("moments must be finite; found NaN or infinity")
+        raise MessageError("moments must be finite; found NaN or infinity")
     own = np.array(vector, dtype=np.float64)
     ends = np.cumsum([wire.lower_size(dim), dim * outputs, outputs])
     gram, cross, moments.squares, n = np.split(own, ends)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import lapack
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MessageError
 from gramfold.numerics import arrays
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ MOST_SAMPLES = 10**10
 def check_consistent(moments: "Moments") -> None:
     """Raise unless some n samples have these moments, which hold no noise."""
     if moments.exact_n > MOST_SAMPLES:
-        raise GramfoldError(f"{moments.exact_n:g} samples at one site are not believed; the most is {MOST_SAMPLES:g}")
+        raise MessageError(f"{moments.exact_n:g} samples at one site are not believed; the most is {MOST_SAMPLES:g}")
     require_samples(moments)
 
 
@@ -38,7 +38,7 @@ def require_samples(moments: "Moments", slack: float = 0.0) -> None:
     explained = _explained_by_rows(moments) if moments.products.rows_only else _explained(moments)
     squares = arrays.to_numpy(moments.squares)
     if not (explained <= squares * (1 + ROUNDING) + slack).all():
-        raise GramfoldError("the cross-moment is larger than features and targets of any samples can give")
+        raise MessageError("the cross-moment is larger than features and targets of any samples can give")
 
 
 def _explained_by_rows(moments: "Moments") -> np.ndarray:
@@ -58,7 +58,7 @@ def _explained(moments: "Moments") -> np.ndarray:
     gram[np.diag_indices(len(gram))] += RIDGE * len(gram)
     upper, failed = lapack.dpotrf(gram.T, lower=0, clean=0, overwrite_a=1)  # the transpose, since LAPACK goes by columns
     if failed:
-        raise GramfoldError("the gram matrix is not positive semi-definite: no samples have it")
+        raise MessageError("the gram matrix is not positive semi-definite: no samples have it")
     solved, _ = lapack.dtrtrs(upper, cross / size[:, None], lower=0, trans=1)
     explained: np.ndarray = (solved**2).sum(0)
     return explained

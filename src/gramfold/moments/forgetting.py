@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gramfold.errors import GramfoldError, PrecisionWarning
+from gramfold.errors import GramfoldError, MomentsError, PrecisionWarning
 from gramfold.moments.consistent import require_samples
 from gramfold.numerics import arrays
 
@@ -35,7 +35,7 @@ def check_remainder(whole: "Moments", rest: "Moments") -> None:
         try:
             require_samples(rest, CANCELLED * float(arrays.to_numpy(whole.squares).max(initial=0.0)))
         except GramfoldError:
-            raise GramfoldError("cannot subtract moments whose samples were never added") from None
+            raise MomentsError("cannot subtract moments whose samples were never added") from None
 
 
 def _lost(before: np.ndarray, after: np.ndarray) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import MomentsError
 from gramfold.numerics import arrays
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def check_implied(moments: "Moments", implied: Implied) -> None:
     diagonal, exact = _diagonal(moments), EXACT + moments.rounding
     for column in implied.ones:
         if not abs(diagonal[column] - n) <= exact * n:
-            raise GramfoldError(f"feature {column} is always one, so its square sums to {n:g}, not {diagonal[column]:g}")
+            raise MomentsError(f"feature {column} is always one, so its square sums to {n:g}, not {diagonal[column]:g}")
         if moments.labels is not None and not (abs(_cross_row(moments, column) - squares) <= exact * n).all():
-            raise GramfoldError(f"feature {column} is always one, so its cross-moment is the class counts, which it is not")
+            raise MomentsError(f"feature {column} is always one, so its cross-moment is the class counts, which it is not")
     for first, last, most in implied.lengths:
         if not diagonal[first:last].sum() <= most * n * (1 + exact):
-            raise GramfoldError(
+            raise MomentsError(
                 f"the squares of features {first} to {last - 1} sum to {diagonal[first:last].sum():g}, more than "
                 f"{n:g} samples can have"
             )

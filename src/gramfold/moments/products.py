@@ -7,7 +7,7 @@ many small ones. A gram that came over the wire stays the packed triangle that i
 import numpy as np
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import MomentsError
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
@@ -182,9 +182,7 @@ def recover_rows(gram: Array, cross: Array, most: int) -> tuple[Array, Array]:
         targets = arrays.concatenate([targets, (lengths[spare, None] / tiny) * right[spare]])
     wrong = _largest((rows**2).sum(0) - gram.diagonal()) > CANCELLED * _largest(gram.diagonal())
     if wrong or _largest((rows.T @ targets - cross) / size[:, None]) > CANCELLED * _largest(wanted):
-        raise GramfoldError(
-            f"these are not the moments of {most} samples: noise, or the rounding of a far larger sum, is in them"
-        )
+        raise MomentsError(f"these are not the moments of {most} samples: noise, or the rounding of a far larger sum, is in them")
     return rows, targets
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MomentsError
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
@@ -10,19 +10,19 @@ from gramfold.numerics.arrays import Array
 def checked_targets(features: Array, targets: Array, classes: int | None) -> tuple[Array, int]:
     """The targets of n x m features, and how many columns they are: class codes (int64), or without classes a float64 matrix."""
     if features.ndim != 2:
-        raise GramfoldError(f"features must be n x m, got an array of shape {tuple(features.shape)}")
+        raise MomentsError(f"features must be n x m, got an array of shape {tuple(features.shape)}")
     if len(targets) != len(features):
-        raise GramfoldError(f"{len(features)} feature rows but {len(targets)} targets")
+        raise MomentsError(f"{len(features)} feature rows but {len(targets)} targets")
     if classes is None:
         values = arrays.float64(targets)
         values = values[:, None] if values.ndim == 1 else values
         return values, values.shape[1]
     codes = arrays.to_numpy(targets)
     if codes.ndim != 1 or (codes.dtype.kind == "f" and not (np.isfinite(codes).all() and (codes == np.rint(codes)).all())):
-        raise GramfoldError("class codes must be whole numbers, one per sample")
+        raise MomentsError("class codes must be whole numbers, one per sample")
     codes = codes.astype(np.int64)
     if len(codes) and not (codes.min() >= 0 and codes.max() < classes):
-        raise GramfoldError(f"class codes must lie in 0..{classes - 1}, got {codes.min()}..{codes.max()}")
+        raise MomentsError(f"class codes must lie in 0..{classes - 1}, got {codes.min()}..{codes.max()}")
     return codes, classes
 
 
@@ -30,7 +30,7 @@ def checked_weights(weights: Array, n: int) -> np.ndarray:
     """One finite number per sample, none negative."""
     numbers = np.asarray(arrays.to_numpy(weights), dtype=np.float64)
     if numbers.shape != (n,) or not (np.isfinite(numbers).all() and numbers.min(initial=0.0) >= 0):
-        raise GramfoldError(f"weights must be {n} finite numbers, none of them negative")
+        raise MomentsError(f"weights must be {n} finite numbers, none of them negative")
     return numbers
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import MomentsError
 from gramfold.moments import codec, rounding, samples
 from gramfold.moments.checks import check_exact_counts, check_possible, check_symmetric
 from gramfold.moments.forgetting import check_remainder
@@ -190,7 +190,7 @@ class Moments:
     def counts(self) -> np.ndarray:
         """Samples per class, int64; float64 where they are sums of weights or noise was added to them, and so are not whole."""
         if self.labels is None:
-            raise GramfoldError("moments of continuous targets have no class counts")
+            raise MomentsError("moments of continuous targets have no class counts")
         sums = arrays.to_numpy(self.squares)
         whole = sums.astype(np.int64) if (abs(sums) <= codec.MAX_SAMPLES).all() else sums
         return whole if (whole == sums).all() else sums
@@ -212,7 +212,7 @@ class Moments:
     def with_labels(self, labels: Labels) -> "Moments":
         """Those of the same samples where there are these further classes, which nobody has yet."""
         if self.labels is None or labels[: self.outputs] != self.labels:
-            raise GramfoldError(f"further classes come behind those that are there: {_short(self.labels)}")
+            raise MomentsError(f"further classes come behind those that are there: {_short(self.labels)}")
         more = len(labels) - self.outputs
         twin = Moments(self.dim, len(labels), labels=labels, fingerprint=self.fingerprint, like=self.products.like)
         twin.exact_n, twin.extra_weight, twin.rounding = self.exact_n, self.extra_weight, self.rounding
@@ -221,16 +221,13 @@ class Moments:
         twin.products = Products.of(arrays.copy(self.lower_gram), cross)
         return twin
 
-    def halves(self) -> tuple["Moments", "Moments"]:
-        """Those of the first half of the targets, and of the second: for continuous ones that were folded side by side."""
-        outputs = self.outputs // 2
-        both = []
-        for take in (slice(0, outputs), slice(outputs, 2 * outputs)):
-            half = Moments(self.dim, outputs, labels=self.labels, fingerprint=self.fingerprint, like=self.products.like)
-            half.exact_n, half.extra_weight, half.rounding = self.exact_n, self.extra_weight, self.rounding
-            half.squares, half.products = self.squares[take], Products.of(self.lower_gram, self.cross[:, take])
-            both.append(half)
-        return both[0], both[1]
+    def of_outputs(self, taken: slice) -> "Moments":
+        """Those of some of continuous targets."""
+        cross = self.cross[:, taken]
+        part = Moments(self.dim, cross.shape[1], fingerprint=self.fingerprint, like=self.products.like)
+        part.exact_n, part.extra_weight, part.rounding = self.exact_n, self.extra_weight, self.rounding
+        part.squares, part.products = self.squares[taken], Products.of(self.lower_gram, cross)
+        return part
 
     def __repr__(self) -> str:
         kind = "targets" if self.labels is None else "classes"
@@ -259,11 +256,11 @@ class Moments:
         # counts are whole, or sums of weights that rounding may leave a hair below zero
         fewer = self.labels is not None and bool((squares < -min(HAIR * _largest(self.squares), 0.5)).any())
         if n < 0 or fewer:
-            raise GramfoldError(f"cannot take {other.n} samples out of {self.n}: they are not part of these moments")
+            raise MomentsError(f"cannot take {other.n} samples out of {self.n}: they are not part of these moments")
         gram = self.lower_gram - other.lower_gram
         diagonal, hair = gram.diagonal(), HAIR * _largest(self.lower_gram.diagonal())
         if self.dim and (float(diagonal.min()) < -hair or (n == 0 and float(diagonal.max()) > hair)):
-            raise GramfoldError("cannot subtract moments whose samples were never added")
+            raise MomentsError("cannot subtract moments whose samples were never added")
         if n == 0:
             return self._same_space()
         arrays.add_to_diagonal(gram, (-diagonal).clip(0.0))
@@ -329,7 +326,7 @@ def require_same_space(left: tuple[Any, ...], right: tuple[Any, ...]) -> None:
     """Raise unless moments in the two spaces add."""
     for name, mine, theirs in zip(SPACE, left, right, strict=True):
         if mine != theirs:
-            raise GramfoldError(f"moments differ in their {name}: {_short(mine)} and {_short(theirs)}")
+            raise MomentsError(f"moments differ in their {name}: {_short(mine)} and {_short(theirs)}")
 
 
 def _largest(array: Array) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FeaturesError
 
 USAGE = "linear, mlp:WIDTH, cnn:WIDTH, resnet18 or resnet:WIDTHxBLOCKS"
 ON_IMAGES = ("cnn", "resnet")
@@ -31,9 +31,9 @@ def describe(spec: str, shape: Sequence[int], classes: int, seed: int, **more: A
         if min(given.get("width", 1), given.get("blocks", 1)) < 1:
             raise ValueError
     except ValueError:
-        raise GramfoldError(f"cannot read model {spec!r}; write {USAGE}") from None
+        raise FeaturesError(f"cannot read model {spec!r}; write {USAGE}") from None
     images = len(shape) == 3
     if images != (kind.removesuffix("18") in ON_IMAGES):
         wanted, held = ("images", "features") if not images else ("features", "images")
-        raise GramfoldError(f"model {spec!r} is for {wanted}, but this data holds {held}; write {USAGE}")
+        raise FeaturesError(f"model {spec!r} is for {wanted}, but this data holds {held}; write {USAGE}")
     return {**given, "shape": list(shape), "classes": classes, "seed": seed, **more}

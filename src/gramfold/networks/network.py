@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FeaturesError
 from gramfold.networks.layers import Norm, Pixels, UnitLength, convolutions
 from gramfold.networks.resnet import Adapter, ResNet
 from gramfold.networks.side_by_side import SideBySide
@@ -152,7 +152,7 @@ def built(description: Mapping[str, Any], device: str) -> Network:
 def weight_shapes(description: Mapping[str, Any], most: int) -> dict[str, tuple[int, ...]]:
     """The shapes of all weights, of a network that is not made."""
     if description.get("blocks", 0) > most:
-        raise GramfoldError(f"a network of {description['blocks']} blocks has more than {most} weights")
+        raise FeaturesError(f"a network of {description['blocks']} blocks has more than {most} weights")
     shape = description["shape"]
     with torch.device("meta"):
         base, width = _base(description)
@@ -208,10 +208,10 @@ def _load(module: _Parts, path: Path) -> None:
         else:
             given = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise GramfoldError(f"cannot read pretrained weights from {path}: {' '.join(str(error).split())[:120]}") from None
+        raise FeaturesError(f"cannot read pretrained weights from {path}: {' '.join(str(error).split())[:120]}") from None
     own = dict(module.base.state_dict())
     fitting = {name: tensor for name, tensor in given.items() if name in own and own[name].shape == tensor.shape}
     missing = [name for name in own if "adapter" not in name and not name.endswith("num_batches_tracked") and name not in fitting]
     if missing:
-        raise GramfoldError(f"{path} has no weights of the right shape for {missing[0]} ({len(missing)} such); use another model")
+        raise FeaturesError(f"{path} has no weights of the right shape for {missing[0]} ({len(missing)} such); use another model")
     module.base.load_state_dict(fitting, strict=False)

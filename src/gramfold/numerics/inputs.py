@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import LabelsError, SamplesError
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.sharded import ShardedRows
@@ -36,9 +36,9 @@ def shaped(values: Any, whose: str) -> Array:
         found = found[..., None]
     if found.ndim not in (2, 4):
         hint = "; a single column is X.reshape(-1, 1)" if found.ndim == 1 else ""
-        raise GramfoldError(f"{whose}: expected features (n x d) or images (n x H x W x 3), got shape {tuple(found.shape)}{hint}")
+        raise SamplesError(f"{whose}: expected features (n x d) or images (n x H x W x 3), got shape {tuple(found.shape)}{hint}")
     if not all(found.shape[1:]):
-        raise GramfoldError(f"{whose}: samples have no columns: the shape is {tuple(found.shape)}")
+        raise SamplesError(f"{whose}: samples have no columns: the shape is {tuple(found.shape)}")
     return found
 
 
@@ -51,7 +51,7 @@ def fitting(values: Any, shape: tuple[int, ...], whose: str) -> Array:
         found = found[..., None]
     if tuple(found.shape[1:]) != shape or found.ndim != len(shape) + 1:
         wanted = f"rows of {shape[0]} numbers" if len(shape) == 1 else f"images of shape {shape}"
-        raise GramfoldError(f"{whose}: expected {wanted}, got an array of shape {tuple(found.shape)}")
+        raise SamplesError(f"{whose}: expected {wanted}, got an array of shape {tuple(found.shape)}")
     return found
 
 
@@ -63,7 +63,7 @@ def _array(values: Any, whose: str) -> Array:
     try:
         found = np.asarray(values)
     except ValueError:
-        raise GramfoldError(f"{whose}: samples differ in length; give every sample as many numbers") from None
+        raise SamplesError(f"{whose}: samples differ in length; give every sample as many numbers") from None
     return _numbers(found, whose)
 
 
@@ -74,7 +74,7 @@ def require_finite(found: Array, whose: str) -> None:
         if len(entries):
             place = int(entries[0])
             sample = int(np.searchsorted(found.indptr, place, side="right")) - 1
-            raise GramfoldError(_not_finite(whose, sample, (int(found.indices[place]),)))
+            raise SamplesError(_not_finite(whose, sample, (int(found.indices[place]),)))
         return
     if not (found.is_floating_point() if arrays.is_torch(found) else found.dtype.kind == "f"):
         return
@@ -87,7 +87,7 @@ def require_finite(found: Array, whose: str) -> None:
         wrong = np.argwhere(~np.isfinite(numbers))
         if len(wrong):
             sample, *place = wrong[0].tolist()
-            raise GramfoldError(_not_finite(whose, start + sample, tuple(place)))
+            raise SamplesError(_not_finite(whose, start + sample, tuple(place)))
 
 
 def _not_finite(whose: str, sample: int, place: tuple[int, ...]) -> str:
@@ -97,7 +97,7 @@ def _not_finite(whose: str, sample: int, place: tuple[int, ...]) -> str:
 
 def _sparse(values: Any, whose: str) -> csr_array:
     if values.ndim != 2 or values.dtype.kind not in "fiub":
-        raise GramfoldError(f"{whose}: sparse samples must be rows of numbers, got {values.dtype} of shape {values.shape}")
+        raise SamplesError(f"{whose}: sparse samples must be rows of numbers, got {values.dtype} of shape {values.shape}")
     found = csr_array(values)
     if not found.has_canonical_format:
         found = found.copy()
@@ -118,11 +118,11 @@ def _numbers(found: np.ndarray, whose: str) -> np.ndarray:
         if not _is_number(value):
             sample, column = (*place, 0, 0)[:2]
             value = getattr(value, "item", lambda value=value: value)()  # a NumPy string as plain text
-            raise GramfoldError(
+            raise SamplesError(
                 f"{whose}: samples must be numbers, but sample {sample} has {value!r} in column {column}; encode that column or "
                 "leave it out"
             )
-    raise GramfoldError(f"{whose}: samples must be numbers, got dtype {found.dtype}; convert them with astype(float)")
+    raise SamplesError(f"{whose}: samples must be numbers, got dtype {found.dtype}; convert them with astype(float)")
 
 
 def _is_number(value: Any) -> bool:
@@ -147,19 +147,19 @@ def labels(values: Any, n: int, whose: str) -> np.ndarray:
     if found.dtype.kind == "O":
         missing = [i for i, label in enumerate(found.tolist()) if label is None or label != label]
         if missing:
-            raise GramfoldError(f"{whose}: sample {missing[0]} has no label; leave it out")
+            raise LabelsError(f"{whose}: sample {missing[0]} has no label; leave it out")
         if all(isinstance(label, str) for label in found.tolist()):
             found = found.astype(str)
     if found.dtype.kind == "f":
         wrong = np.flatnonzero(~(found == np.rint(found)) | ~np.isfinite(found))
         if len(wrong):
-            raise GramfoldError(
+            raise LabelsError(
                 f"{whose}: labels must be class numbers or names, found fractions or NaN (sample {wrong[0]}: "
                 f"{found[wrong[0]]:g}); for continuous targets use regression=True (--regression)"
             )
         found = found.astype(np.int64)
     if found.dtype.kind not in "iubU":
-        raise GramfoldError(f"{whose}: labels must be class numbers or names, got dtype {found.dtype}")
+        raise LabelsError(f"{whose}: labels must be class numbers or names, got dtype {found.dtype}")
     return found
 
 
@@ -176,15 +176,15 @@ def values(given: Any, n: int, outputs: int | None, whose: str) -> np.ndarray:
     try:
         found = np.asarray(found, dtype=np.float64)
     except (TypeError, ValueError):
-        raise GramfoldError(f"{whose}: targets must be numbers, got dtype {found.dtype}") from None
+        raise LabelsError(f"{whose}: targets must be numbers, got dtype {found.dtype}") from None
     if found.ndim == 0 or len(found) != n:
-        raise GramfoldError(f"{whose} has {n} samples but {found.size if found.ndim < 2 else len(found)} targets")
+        raise LabelsError(f"{whose} has {n} samples but {found.size if found.ndim < 2 else len(found)} targets")
     found = found.reshape(n, int(np.prod(found.shape[1:], dtype=np.int64)))
     if outputs is not None and found.shape[1] != outputs:
-        raise GramfoldError(f"{whose} has {found.shape[1]} targets per sample, the others {outputs}")
+        raise LabelsError(f"{whose} has {found.shape[1]} targets per sample, the others {outputs}")
     wrong = np.flatnonzero(~np.isfinite(found).all(1))
     if len(wrong):
-        raise GramfoldError(f"{whose} has targets that are NaN or infinite, first at sample {wrong[0]}; remove them")
+        raise LabelsError(f"{whose} has targets that are NaN or infinite, first at sample {wrong[0]}; remove them")
     return found
 
 
@@ -194,7 +194,7 @@ def names(given: Any, n: int, what: str, whose: str) -> np.ndarray:
     _require_one_each(found, n, what, whose)
     missing = [i for i, name in enumerate(found.tolist()) if name is None or name != name] if found.dtype.kind in "fO" else []
     if missing:
-        raise GramfoldError(f"{whose}: `{what}` does not say whose sample {missing[0]} is; name somebody or leave it out")
+        raise SamplesError(f"{whose}: `{what}` does not say whose sample {missing[0]} is; name somebody or leave it out")
     if found.dtype.kind == "f" and (found == np.rint(found)).all():
         found = found.astype(np.int64)
     return found.astype(str)
@@ -205,4 +205,4 @@ def _require_one_each(found: np.ndarray, n: int, what: str, whose: str) -> None:
         hint = ""
         if found.ndim == 2 and len(found) == n:
             hint = "; use .ravel()" if found.shape[1] == 1 else "; for one-hot rows use .argmax(1)"
-        raise GramfoldError(f"{whose}: `{what}` has shape {found.shape}, but there are {n} samples{hint}")
+        raise SamplesError(f"{whose}: `{what}` has shape {found.shape}, but there are {n} samples{hint}")

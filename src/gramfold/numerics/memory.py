@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import TooLargeError
 
 GIGABYTE = 1e9
 SMALL = GIGABYTE / 4
@@ -24,7 +24,7 @@ def ask(needed: float, what: str, remedy: str) -> None:
         return
     there = available()
     if there is not None and needed > there:
-        raise GramfoldError(f"{what} take {needed / GIGABYTE:.1f} GB, and {there / GIGABYTE:.1f} GB are there; {remedy}")
+        raise TooLargeError(f"{what} take {needed / GIGABYTE:.1f} GB, and {there / GIGABYTE:.1f} GB are there; {remedy}")
 
 
 def _of_machine() -> float | None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, SecureSumError
 from gramfold.privacy import graph, masks, ring, shamir
 from gramfold.privacy.protocol import (
     MINIMUM,
@@ -71,7 +71,7 @@ class Client(Record, kind="secure/client"):
         """Shares of its two secrets for its neighbours. `trusted`: see `Roster.check`."""
         self._take("share")
         if roster.session != self.session or roster.by_name.get(self.name) != self.keys:
-            raise GramfoldError("the list of clients is of another secure sum, or has other keys in this client's name")
+            raise SecureSumError("the list of clients is of another secure sum, or has other keys in this client's name")
         roster.check(trusted)
         self.roster, holders = roster, roster.holders(self.name)
         places = [roster.places[holder] for holder in holders]
@@ -97,9 +97,9 @@ class Client(Record, kind="secure/client"):
         roster = self._roster
         self.asked, self.least, self.missing = asked, least, sorted(set(inbox.missing))
         if roster.present(self.name, self.missing) != set(inbox.sealed) or self.name in self.missing:
-            raise GramfoldError("shares came from others than the neighbours that are said to have sent some")
+            raise SecureSumError("shares came from others than the neighbours that are said to have sent some")
         if len(inbox.sealed) + 1 < roster.needed(self.name):
-            raise GramfoldError(f"only {len(inbox.sealed) + 1} of at least {roster.needed(self.name)} clients are left")
+            raise SecureSumError(f"only {len(inbox.sealed) + 1} of at least {roster.needed(self.name)} clients are left")
         held = dict(self.held)
         for sender, sealed in inbox.sealed.items():
             key, about = self._channel(sender, self.name)
@@ -119,14 +119,14 @@ class Client(Record, kind="secure/client"):
         self._take("confirm")
         roster, names = self._roster, set(survivors.names)
         if not names <= roster.by_name.keys() - set(self.missing) or self.name not in names or len(names) < MINIMUM:
-            raise GramfoldError(f"a sum of {len(names)} clients is not unmasked: it takes {MINIMUM}, this one among them")
+            raise SecureSumError(f"a sum of {len(names)} clients is not unmasked: it takes {MINIMUM}, this one among them")
         if len(names) < roster.fewest or len(names & set(roster.holders(self.name))) < roster.needed(self.name):
-            raise GramfoldError("too few clients are left to unmask the sum")
+            raise SecureSumError("too few clients are left to unmask the sum")
         if not graph.connected(roster.graph, names):
-            raise GramfoldError("the clients that are left are not one group: the sum would fall into parts")
+            raise SecureSumError("the clients that are left are not one group: the sum would fall into parts")
         samples = sum(roster.by_name[name].samples for name in names)
         if samples < self.least:
-            raise GramfoldError(f"the clients that are left have {samples} of at least {self.least} samples")
+            raise SecureSumError(f"the clients that are left have {samples} of at least {self.least} samples")
         self.survivors = survivors
         return Confirmed(self.name, masks.sign(identity, roster.bound(self._question, survivors)).hex())
 
@@ -141,7 +141,7 @@ class Client(Record, kind="secure/client"):
             identity, signature = unhex(roster.by_name[name].identity), unhex(confirmations.signatures[name])
             signed += masks.is_signed(identity, signature, bound)
         if signed < roster.fewest:
-            raise GramfoldError(
+            raise SecureSumError(
                 f"only {signed} of at least {roster.fewest} clients have signed that they were asked the same and know the same "
                 "list of clients in the sum: the server may be telling them different things; nothing was revealed"
             )
@@ -155,7 +155,7 @@ class Client(Record, kind="secure/client"):
 
     def _take(self, step: str) -> None:
         if self.step != step:
-            raise GramfoldError(f"this secure sum is at {self.step!r}, not at {step!r}: no step is taken twice")
+            raise SecureSumError(f"this secure sum is at {self.step!r}, not at {step!r}: no step is taken twice")
         self.step = STEPS[STEPS.index(step) + 1]
 
     @property

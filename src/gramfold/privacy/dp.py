@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import PrivacyError
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
 from gramfold.privacy import masks
@@ -43,7 +43,7 @@ class DP:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.eps) and self.eps > 0 and 0 < self.delta < 1):
-            raise GramfoldError(f"differential privacy takes eps above 0 and delta in (0, 1), not {self.eps} and {self.delta}")
+            raise PrivacyError(f"differential privacy takes eps above 0 and delta in (0, 1), not {self.eps} and {self.delta}")
         masks.require_cryptography()
 
     @property
@@ -102,9 +102,9 @@ class Noise:
     def add(self, upload: Moments, share: float = 1.0, key: bytes | None = None) -> Moments:
         """Moments with this share of the noise's variance. Symmetric: one draw for both halves of the gram."""
         if upload.labels is None or upload.extra_weight:
-            raise GramfoldError("differential privacy is for classes, and for samples without weights")
+            raise PrivacyError("differential privacy is for classes, and for samples without weights")
         if upload.rounding:
-            raise GramfoldError("noise is calibrated for moments as they are, not for rounded ones; use precision='float64'")
+            raise PrivacyError("noise is calibrated for moments as they are, not for rounded ones; use precision='float64'")
         sizes = (wire.lower_size(upload.dim), upload.dim * upload.outputs, upload.outputs)
         drawn = gaussian(key if key is not None else secrets.token_bytes(32), sum(sizes))
         drawn *= np.repeat([self.gram, self.cross, self.counts], sizes) * math.sqrt(share)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import InstallError, SecureSumError
 from gramfold.privacy.ring import Words
 
 BLOCK = 2**15
@@ -19,7 +19,7 @@ def require_cryptography() -> None:
     try:
         import cryptography  # noqa: F401
     except ImportError:
-        raise GramfoldError("this needs the package cryptography; pip install 'gramfold[secure]'") from None
+        raise InstallError("this needs the package cryptography; pip install 'gramfold[secure]'") from None
 
 
 def apply(change: Callable[[Words, Words], None], total: Words, key: bytes) -> None:
@@ -81,7 +81,7 @@ def decrypt(key: bytes, sealed: bytes, about: bytes) -> bytes:
     try:
         opened: bytes = ChaCha20Poly1305(key).decrypt(sealed[:NONCE], sealed[NONCE:], about)
     except (InvalidTag, ValueError):
-        raise GramfoldError("a share was changed on its way, or was meant for somebody else") from None
+        raise SecureSumError("a share was changed on its way, or was meant for somebody else") from None
     return opened
 
 
@@ -123,4 +123,4 @@ def _checked(work: Callable[[], Any]) -> Any:
     try:
         return work()
     except ValueError:
-        raise GramfoldError("a key of the secure sum is no key") from None
+        raise SecureSumError("a key of the secure sum is no key") from None

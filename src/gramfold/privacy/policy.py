@@ -4,7 +4,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import PrivacyError
 from gramfold.moments import Implied, Moments
 from gramfold.privacy import graph
 from gramfold.privacy.dp import DP, Noise
@@ -21,7 +21,7 @@ class Privacy:
     def __post_init__(self) -> None:
         for name, kind, such in (("secure", SecureSum, "gf.SecureSum()"), ("dp", DP, "gf.DP(eps=8)")):
             if (given := getattr(self, name)) is not None and not isinstance(given, kind):
-                raise GramfoldError(f"{name}= takes {such}, or None for a run without; got {given!r}")
+                raise PrivacyError(f"{name}= takes {such}, or None for a run without; got {given!r}")
 
     def __bool__(self) -> bool:
         return self.secure is not None or self.dp is not None
@@ -37,7 +37,7 @@ class Privacy:
         if self.dp is None:
             return upload
         if weights is not None:
-            raise GramfoldError(
+            raise PrivacyError(
                 "differential privacy is for samples without weights: the noise is that of samples that count once"
             )
         return _noise(self.dp, upload, implied).add(upload, self.share(clients))
@@ -71,7 +71,7 @@ class Privacy:
 def _noise(dp: DP, upload: Any, implied: Implied) -> Noise:
     length = implied.length(upload.dim) if isinstance(upload, Moments) else None
     if length is None:
-        raise GramfoldError(
+        raise PrivacyError(
             "differential privacy needs moments of features whose length is bounded; use a map of normalised inputs such as "
             "'bias+linear' or 'bias+linear+fourier:512'"
         )

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import SecureSumError
 from gramfold.moments.consistent import MOST_SAMPLES
 from gramfold.numerics.arrays import Array
 from gramfold.privacy import graph, masks
@@ -48,9 +48,9 @@ class SecureSum:
 
     def __post_init__(self) -> None:
         if not 0.5 < self.threshold <= 1:
-            raise GramfoldError(f"the threshold of a secure sum is a share above a half and up to one, not {self.threshold}")
+            raise SecureSumError(f"the threshold of a secure sum is a share above a half and up to one, not {self.threshold}")
         if self.minimum < MINIMUM:
-            raise GramfoldError(f"a sum of fewer than {MINIMUM} clients hides nobody; ask for a minimum of {MINIMUM} or more")
+            raise SecureSumError(f"a sum of fewer than {MINIMUM} clients hides nobody; ask for a minimum of {MINIMUM} or more")
         masks.require_cryptography()
 
 
@@ -75,7 +75,7 @@ class Keys(Record, kind="secure/keys"):
     def check(self, session: str) -> None:
         """Raise unless the client itself said so, for this sum."""
         if not masks.is_signed(unhex(self.identity), unhex(self.signature), self.text(session)):
-            raise GramfoldError(f"the keys of {self.name!r} are not signed by it")
+            raise SecureSumError(f"the keys of {self.name!r} are not signed by it")
 
 
 @dataclass(frozen=True)
@@ -149,18 +149,18 @@ class Roster(Record, kind="secure/roster"):
         """Raise unless it is one that a client may go by. `trusted`: the identities that are known, by name; None: whoever the
         server says."""
         if not MINIMUM <= len(self.clients) <= MOST_CLIENTS or len(self.by_name) != len(self.clients):
-            raise GramfoldError(f"{len(self.by_name)} clients cannot make a secure sum: it takes {MINIMUM} or more, each once")
+            raise SecureSumError(f"{len(self.by_name)} clients cannot make a secure sum: it takes {MINIMUM} or more, each once")
         if not 0.5 < self.threshold <= 1:
-            raise GramfoldError("the threshold of a secure sum must be above a half")
+            raise SecureSumError("the threshold of a secure sum must be above a half")
         if len({keys.identity for keys in self.clients}) != len(self.clients):
-            raise GramfoldError("two clients of this secure sum are the same one")
+            raise SecureSumError("two clients of this secure sum are the same one")
         for keys in self.clients:
             if not isinstance(keys.samples, int) or not 0 <= keys.samples <= MOST_SAMPLES:
-                raise GramfoldError(f"{keys.name!r} cannot have {keys.samples!r} samples")
+                raise SecureSumError(f"{keys.name!r} cannot have {keys.samples!r} samples")
             keys.check(self.session)
             if trusted is not None and trusted.get(keys.name) != keys.identity:
                 known = "is not the one that is known here" if keys.name in trusted else "is not known here"
-                raise GramfoldError(f"the identity of {keys.name!r} {known}; nothing was sent")
+                raise SecureSumError(f"the identity of {keys.name!r} {known}; nothing was sent")
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ def unhex(text: str) -> bytes:
     try:
         return bytes.fromhex(text)
     except (TypeError, ValueError):
-        raise GramfoldError("a message of the secure sum cannot be read: it is not hex") from None
+        raise SecureSumError("a message of the secure sum cannot be read: it is not hex") from None
 
 
 def asked(question: Mapping[str, Any], broadcast: Packet) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import SecureSumError
 
 FRACTION = {1: 50, 2: 64}
 """Bits behind the point, by 64-bit words. At 2^-50 heads agree with plain ones to 1e-9 even under the least penalty that GCV
@@ -50,7 +50,7 @@ class FixedPoint:
         share = largest(words) * SLACK / max(clients, 1)
         for most in known:
             if not most <= share:
-                raise GramfoldError(f"a sum of {clients} clients with numbers up to {most:.3g} does not fit 128 bits")
+                raise SecureSumError(f"a sum of {clients} clients with numbers up to {most:.3g} does not fit 128 bits")
         return cls(words, tuple(Block(block.size, share if block.most is None else block.most) for block in blocks))
 
     @property
@@ -60,19 +60,19 @@ class FixedPoint:
     def encode(self, vector: np.ndarray) -> Words:
         """The ring elements of a client's vector. Raises where a number is beyond its block's range."""
         if vector.shape != (self.size,):
-            raise GramfoldError(f"a vector of {vector.shape} numbers, where the plan has {self.size}")
+            raise SecureSumError(f"a vector of {vector.shape} numbers, where the plan has {self.size}")
         start = 0
         for block in self.blocks:
             part, start = vector[start : start + block.size], start + block.size
             if not float(np.abs(part).max(initial=0.0)) <= block.most:  # type: ignore[operator]
                 # which number it is stays here: the server reads this
-                raise GramfoldError(f"an upload beyond the range of this secure sum, {block.most:.3g}; normalise the features")
+                raise SecureSumError(f"an upload beyond the range of this secure sum, {block.most:.3g}; normalise the features")
         return to_words(vector, self.words)
 
     def decode(self, total: Words) -> np.ndarray:
         """The vector whose ring elements these are: the sum of vectors, if they are the sum of their elements."""
         if total.shape != (self.words, self.size):
-            raise GramfoldError(f"ring elements of shape {total.shape}, where the plan has {(self.words, self.size)}")
+            raise SecureSumError(f"ring elements of shape {total.shape}, where the plan has {(self.words, self.size)}")
         return from_words(total)
 
 

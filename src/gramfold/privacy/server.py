@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import SecureSumError
 from gramfold.privacy import graph, masks, ring, shamir
 from gramfold.privacy.protocol import (
     Confirmations,
@@ -54,7 +54,7 @@ class Server:
         """The shares of one client."""
         name = shares.name
         if name not in self.known.by_name or shares.sealed.keys() != set(self.known.graph[name]):
-            raise GramfoldError("its shares are not for its neighbours")
+            raise SecureSumError("its shares are not for its neighbours")
         for sealed in shares.sealed.values():
             unhex(sealed)
         self._sealed[name] = shares.sealed
@@ -78,13 +78,13 @@ class Server:
         """Add a masked vector."""
         words = np.asarray(masked.words)
         if masked.name not in self.shared or masked.name in self.sent:
-            raise GramfoldError("a masked vector that nobody waits for")
+            raise SecureSumError("a masked vector that nobody waits for")
         if words.ndim != 2 or len(words) not in ring.FRACTION or words.dtype != np.uint64:
-            raise GramfoldError(f"a masked vector of shape {words.shape} and {words.dtype} is none")
+            raise SecureSumError(f"a masked vector of shape {words.shape} and {words.dtype} is none")
         if not self.sent:
             self.sum = np.zeros(words.shape, np.uint64)
         if words.shape != self.sum.shape:
-            raise GramfoldError(f"a masked vector of shape {words.shape}, where the others have {self.sum.shape}")
+            raise SecureSumError(f"a masked vector of shape {words.shape}, where the others have {self.sum.shape}")
         ring.add(self.sum, words)
         self.sent.add(masked.name)
 
@@ -95,7 +95,7 @@ class Server:
             here = len(self.sent.intersection(self.known.holders(name)))
             self._require(here, self.known.needed(name), "sent a masked vector")
         if not graph.connected(self.known.graph, self.sent):
-            raise GramfoldError("the clients that are left are not one group: the secure sum would fall into parts")
+            raise SecureSumError("the clients that are left are not one group: the secure sum would fall into parts")
         return Survivors(sorted(self.sent))
 
     def confirm(self, confirmed: Confirmed) -> None:
@@ -105,7 +105,7 @@ class Server:
         if name not in self.sent or not masks.is_signed(
             unhex(self.known.by_name[name].identity), unhex(confirmed.signature), bound
         ):
-            raise GramfoldError("it has signed something else than what it was asked, or another list of clients in the sum")
+            raise SecureSumError("it has signed something else than what it was asked, or another list of clients in the sum")
         self._signatures[name] = confirmed.signature
 
     def confirmations(self) -> Confirmations:
@@ -127,7 +127,7 @@ class Server:
         total = self.sum.copy()
         for name in self.sent:
             if hashlib.sha256(secrets[name]).hexdigest() != self.known.by_name[name].seed_hash:
-                raise GramfoldError(f"the shares of {name!r} do not fit together: somebody gave a wrong one; run again")
+                raise SecureSumError(f"the shares of {name!r} do not fit together: somebody gave a wrong one; run again")
             masks.apply(ring.subtract, total, secrets[name])
         for name in self.shared - self.sent:
             self._without_masks_of(name, secrets[name], total)
@@ -136,7 +136,7 @@ class Server:
     def _without_masks_of(self, name: str, private: bytes, total: Words) -> None:
         """Take out of the sum the masks that survivors have in common with one who dropped out."""
         if masks.public_key(private).hex() != self.known.by_name[name].mask:
-            raise GramfoldError(f"the shares of {name!r} do not fit together: somebody gave a wrong one; run again")
+            raise SecureSumError(f"the shares of {name!r} do not fit together: somebody gave a wrong one; run again")
         for other in self.sent.intersection(self.known.graph[name]):
             change = ring.subtract if other < name else ring.add
             masks.apply(change, total, self.known.pair_key(name, private, other, self.question))
@@ -148,4 +148,4 @@ class Server:
 
     def _require(self, found: int, needed: int, what: str) -> None:
         if found < needed:
-            raise GramfoldError(f"the secure sum failed: only {found} of at least {needed} clients {what}; nothing was learnt")
+            raise SecureSumError(f"the secure sum failed: only {found} of at least {needed} clients {what}; nothing was learnt")

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import SecureSumError
 
 PRIME = 2**256 + 297
 """The first prime above all secrets of 32 bytes."""
@@ -16,7 +16,7 @@ Random = Callable[[int], bytes]
 def split(secret: bytes, places: Sequence[int], threshold: int, random: Random = secrets.token_bytes) -> list[int]:
     """A share for every place: the values there of a random polynomial of degree threshold - 1 that is the secret at zero."""
     if not 1 <= threshold <= len(places) or len(set(places)) != len(places) or min(places) < 1:
-        raise GramfoldError(f"cannot share a secret among {len(places)} with a threshold of {threshold}")
+        raise SecureSumError(f"cannot share a secret among {len(places)} with a threshold of {threshold}")
     polynomial = [int.from_bytes(secret, "big"), *(_element(random) for _ in range(threshold - 1))]
     return [_value(polynomial, place) for place in places]
 
@@ -32,7 +32,7 @@ def join(shares: Mapping[int, int]) -> bytes:
         secret += share * above * pow(below, -1, PRIME)
     secret %= PRIME
     if secret >= 2**256:
-        raise GramfoldError("the shares of a secret do not fit together")
+        raise SecureSumError("the shares of a secret do not fit together")
     return secret.to_bytes(32, "big")
 
 

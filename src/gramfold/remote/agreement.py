@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, RemoteError
 from gramfold.origin import Origin
 from gramfold.remote import reports, table_agreement
 from gramfold.remote.majority import inflating, minority
@@ -48,9 +48,9 @@ def _check(site: Description, most_classes: int) -> None:
     reports.whole(site["inputs"], "number of inputs", 1, MOST_INPUTS)
     reports.whole(site["samples"], "number of samples", 1)
     if reports.whole(site["outputs"], "number of targets", 1) > most_classes:
-        raise GramfoldError(f"{site['outputs']} classes or targets, more than {most_classes}; see `max-classes`")
+        raise RemoteError(f"{site['outputs']} classes or targets, more than {most_classes}; see `max-classes`")
     if not isinstance(site["shape"], list) or len(site["shape"]) > 8 or not isinstance(site["declared"], bool):
-        raise GramfoldError("no sample shape, or no word on whether its classes are a list")
+        raise RemoteError("no sample shape, or no word on whether its classes are a list")
     for side in site["shape"]:
         reports.whole(side, "sample shape", 1, MOST_INPUTS)
     if "origin" in site:
@@ -61,9 +61,9 @@ def _check(site: Description, most_classes: int) -> None:
     if labels is None:
         return
     if not isinstance(labels, list) or not 0 < len(labels) <= most_classes:
-        raise GramfoldError(f"its labels are no list of 1 to {most_classes}; see `max-classes`")
+        raise RemoteError(f"its labels are no list of 1 to {most_classes}; see `max-classes`")
     if len({type(label) for label in labels}) != 1 or len(set(labels)) != len(labels):
-        raise GramfoldError("its labels are not all numbers, or all names, each of them once")
+        raise RemoteError("its labels are not all numbers, or all names, each of them once")
     for label in labels:
         if isinstance(label, str):
             reports.text(label, "label")

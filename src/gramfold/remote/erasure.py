@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError, GramfoldError, RemoteError
 from gramfold.numerics.arrays import to_numpy
 from gramfold.origin import TABLE
 from gramfold.remote import register
@@ -33,7 +33,7 @@ DERIVED = (RUN, SHARED, *(path.name for path in card_files(Path(SHARED))), RESUL
 def forget(out: Path, site: str) -> dict[str, Any]:
     """Erase a site from a run's folder; returns the receipt, which is also a line of `forgotten.jsonl`."""
     if not out.is_dir():
-        raise GramfoldError(f"no folder {out}: name the `out` of the runs that the site took part in")
+        raise RemoteError(f"no folder {out}: name the `out` of the runs that the site took part in")
     with wire.locked(out, f"a run is writing to {out}; wait for its end"):
         ledger, about = _open(out)
         before, here = _lines(out), ledger.counted.keys() | _named_in(out)
@@ -43,7 +43,7 @@ def forget(out: Path, site: str) -> dict[str, Any]:
             gone = {line["site"]: line["time"] for line in before}
             again = f"; it was forgotten on {gone[site]}" if site in gone else ""
             there = ", ".join(name for name in known if name not in gone) or "none"
-            raise GramfoldError(f"nothing of site {site!r} is in {out}{again}; there are: {there}")
+            raise RemoteError(f"nothing of site {site!r} is in {out}{again}; there are: {there}")
         return _erase(out, site, ledger, about, left=[name for name in known if name != site])
 
 
@@ -115,7 +115,7 @@ class Forgotten:
         """Raise for a site that was taken out for good."""
         if site in self.times or self._register.holds(self._out, site):
             when = f" on {self.times[site]}" if site in self.times else ""
-            raise GramfoldError(f"it was forgotten{when} and is not taken in again; choose another `out` for it")
+            raise RemoteError(f"it was forgotten{when} and is not taken in again; choose another `out` for it")
 
     def hashes(self) -> list[str]:
         """For sites whose names are not known before they answer: they refuse themselves, before they send anything."""
@@ -130,7 +130,7 @@ def _lines(out: Path) -> list[dict[str, Any]]:
         found = wire.read_lines(path)
         return [{**line, "site": str(line["site"]), "time": str(line["time"])} for line in found]
     except (KeyError, TypeError, ValueError):
-        raise GramfoldError(f"{path} is damaged; restore it, so that nobody is taken in again who was forgotten") from None
+        raise FileError(f"{path} is damaged; restore it, so that nobody is taken in again who was forgotten") from None
 
 
 def _named_in(out: Path) -> set[str]:

@@ -50,13 +50,15 @@ def check_alone(policy: Policy, abstains: str | None, figures: str, released: fr
 class WithheldError(GramfoldError):
     """Figures stay at the site; its head is made all the same."""
 
+    code = "site.figures"
+
 
 def identity(*parts: Any) -> str:
     """Of a set of figures: what was asked, of which samples."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
-def told(train: int, scored: Scored, shared: Scored | None, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def released(train: int, scored: Scored, shared: Scored | None, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """What leaves the site."""
     return {
         "train": train,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import RemoteError
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
@@ -64,15 +64,15 @@ class Influence:
         """Raise where a site brings more samples than it has described, or more of a sum that is there than it may."""
         described = self.described.get(site, samples)
         if samples > described:
-            raise GramfoldError(f"it described its data as {described} training samples, and its upload claims {samples}")
+            raise RemoteError(f"it described its data as {described} training samples, and its upload claims {samples}")
         reason = oversized({**self.before, site: samples}, self.most).get(site)
         if reason is not None and self.before.keys() - {site}:
-            raise GramfoldError(reason)
+            raise RemoteError(reason)
 
     def check_sum(self, samples: Mapping[str, int]) -> None:
         """Raise where a site is too much of a sum, which it cannot be taken out of."""
         for name, reason in oversized(samples, self.most).items():
-            raise GramfoldError(f"the sum is not released: of {name!r}, {reason}; run without it in another `out`")
+            raise RemoteError(f"the sum is not released: of {name!r}, {reason}; run without it in another `out`")
 
     def keep(self, site: str, upload: object) -> None:
         """Keep a copy of an upload, if there is room for it."""

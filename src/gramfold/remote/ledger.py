@@ -15,7 +15,7 @@ from typing import Any
 
 from gramfold import uploads, wire
 from gramfold.engines.transport import Contribution, Fold
-from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.errors import MALFORMED, RemoteError
 from gramfold.moments import Moments
 from gramfold.uploads import GroupedMoments
 from gramfold.wire import Packet
@@ -76,17 +76,17 @@ class Ledger(Fold):
         """The upload that a site wants subtracted, unpacked. Raises unless it is what the site sent: with anything else it could
         take other sites' samples out of the sum."""
         if packet.digest() != self.digests.get(site):
-            raise GramfoldError("what it wants subtracted is not what it sent before; start over in another folder")
+            raise RemoteError("what it wants subtracted is not what it sent before; start over in another folder")
         return uploads.unpack(packet)
 
     def _without(self, site: str, upload: Any, replaced: Any) -> Any:
         """The sum without what a site sent before, which its new upload replaces."""
         if replaced is None:
-            raise GramfoldError("its data has changed and its previous upload is gone; start over in another folder")
+            raise RemoteError("its data has changed and its previous upload is gone; start over in another folder")
         if self.kept is not None:
             replaced = self.upload_of(site)
         if not (isinstance(replaced, SUBTRACTABLE) and isinstance(upload, SUBTRACTABLE)):
-            raise GramfoldError("only moments can be subtracted from a sum; start over in another folder")
+            raise RemoteError("only moments can be subtracted from a sum; start over in another folder")
         upload.require_same_space(self.total)
         return self.total - replaced
 
@@ -139,9 +139,7 @@ class Ledger(Fold):
             return cls(kept=kept)
         ledger, about = cls.open(path, kept)
         if about["session"] != session:
-            raise GramfoldError(
-                f"{path.parent} holds folded uploads of another method, parameters or task; choose another folder"
-            )
+            raise RemoteError(f"{path.parent} holds folded uploads of another method, parameters or task; choose another folder")
         return ledger
 
     @classmethod
@@ -158,7 +156,7 @@ class Ledger(Fold):
             ledger.id = str(meta.get("ledger", ledger.id))
             return ledger, {"session": str(meta["session"]), "task": str(meta["task"])}
         except MALFORMED as error:
-            raise GramfoldError(f"{path} is no ledger of uploads: {error!r}") from None
+            raise RemoteError(f"{path} is no ledger of uploads: {error!r}") from None
 
 
 def _texts(found: Any) -> dict[str, str]:

@@ -11,12 +11,23 @@ from gramfold.remote.messages import one_line
 
 
 class SiteError(GramfoldError):
-    """An error in the site's own words: no value of its data and no path of its machine is in it. `log`: what the site's own log
-    has in their place."""
+    """A site's configuration or state does not let it answer.
+
+    In the site's own words: no value of its data and no path of its machine is in them. `log`: what the site's own log has in
+    their place.
+    """
+
+    code = "site"
 
     def __init__(self, words: str, log: str = "") -> None:
         super().__init__(words)
         self.log = log or words
+
+
+class PolicyError(SiteError):
+    """A site's policy does not allow what the run asks of it."""
+
+    code = "site.policy"
 
 
 SPEAKING = ("gramfold.privacy.", "gramfold.methods.registry", "gramfold.remote.policy", "gramfold.remote.secure")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gramfold.engines.events import Event, Progress
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, RemoteError
 from gramfold.remote import reports
 from gramfold.remote.messages import EVALUATE, QUERY, SECURE, TASK, TRAIN, Arrival, Exchange, Message, one_line
 from gramfold.report.text import size
@@ -106,22 +106,22 @@ class Peers:
     def _read(self, peer: Peer, arrival: Arrival) -> tuple[Mapping[str, Any], dict[str, Packet]]:
         """An answer's header and packets, after checking its sender and its version."""
         if arrival.read is None:
-            raise GramfoldError(arrival.error)
+            raise RemoteError(arrival.error)
         answer = arrival.read()
         header, site = answer.header, answer.header.get("site")
         if not isinstance(site, str) or not 0 < len(site) <= 200 or not site.isprintable():
-            raise GramfoldError(header.get("error") or "it gives no valid name")
+            raise RemoteError(header.get("error") or "it gives no valid name")
         others = [other for other in self.by_node.values() if other is not peer]
         named = any(other.registered for other in others) and not peer.registered
         if any(site in (other.site, other.registered) for other in others) or (named and site in self.reserved):
-            raise GramfoldError(f"another node is already called {site!r}; every site needs its own name")
+            raise RemoteError(f"another node is already called {site!r}; every site needs its own name")
         if site != (peer.site or peer.registered or site):
-            raise GramfoldError(f"it calls itself {site!r} but is registered as {peer.label!r}")
+            raise RemoteError(f"it calls itself {site!r} but is registered as {peer.label!r}")
         peer.site = site
         if "error" in header:
-            raise GramfoldError(str(header["error"]))
+            raise RemoteError(str(header["error"]))
         if header.get("gramfold") != __version__:
-            raise GramfoldError(f"it runs gramfold {header.get('gramfold')}, the server {__version__}; install the same")
+            raise RemoteError(f"it runs gramfold {header.get('gramfold')}, the server {__version__}; install the same")
         return header, dict(answer.packets)
 
     def reasons(self) -> str:

@@ -33,7 +33,7 @@ from gramfold.features import DrawnMap, parse
 from gramfold.features.registry import MAPS
 from gramfold.federation import Samples, Task
 from gramfold.numerics.arrays import to_numpy
-from gramfold.remote.outside import SiteError
+from gramfold.remote.outside import PolicyError
 from gramfold.sources import RELEASE_WORDS
 from gramfold.wire.record import Record
 
@@ -75,17 +75,17 @@ class Policy:
         unknown = sorted(given.keys() - known)
         if unknown:
             wanted = ", ".join(PREFIX + name for name in sorted(known))
-            raise SiteError(f"this site's configuration has {PREFIX + unknown[0]!r}, which is no policy; there are {wanted}")
+            raise PolicyError(f"this site's configuration has {PREFIX + unknown[0]!r}, which is no policy; there are {wanted}")
         require = frozenset(_listed(given.get("require", "")))
         other = sorted(require - PROTECTIONS.keys())
         if other:
-            raise SiteError(f"{PREFIX}require lists {other[0]!r}; it can list {', '.join(PROTECTIONS)}")
+            raise PolicyError(f"{PREFIX}require lists {other[0]!r}; it can list {', '.join(PROTECTIONS)}")
         methods, maps = frozenset(_listed(given.get("methods", ""))), tuple(_listed(given.get("maps", "")))
         for text in set(maps) - MAPS.keys():
             try:
                 parse(text)
             except GramfoldError as error:
-                raise SiteError(f"{PREFIX}maps in this site's configuration: {error}") from None
+                raise PolicyError(f"{PREFIX}maps in this site's configuration: {error}") from None
         numbers = [name for name in ("sites", "samples", "class-samples", "times", "figures", "words") if name in given]
         least: dict[str, Any] = {name.replace("-", "_"): _whole(name, given[name]) for name in numbers}
         bounds: dict[str, Any] = {name: _positive(name, given[name]) for name in ("eps", "delta") if name in given}
@@ -97,15 +97,15 @@ class Policy:
         """Raise unless a message's run is one that this site takes part in."""
         method = str(header.get("method"))
         if self.methods and method not in self.methods:
-            raise SiteError(f"this site's policy allows {', '.join(sorted(self.methods))}, not {method}")
+            raise PolicyError(f"this site's policy allows {', '.join(sorted(self.methods))}, not {method}")
         for name in sorted(self.require):
             if not header.get(name):
-                raise SiteError(f"this site's policy requires {PROTECTIONS[name]}, which this run does not have")
+                raise PolicyError(f"this site's policy requires {PROTECTIONS[name]}, which this run does not have")
         if "dp" in self.require:
             self._check_noise(header["dp"])
         announced = header.get("release-sites", 1)
         if self.sites > 1 and not (isinstance(announced, int) and announced >= self.sites):
-            raise SiteError(
+            raise PolicyError(
                 f"this site's policy is a sum of at least {self.sites} sites, and the server would release one of {announced}; "
                 f"it must set release-sites={self.sites}"
             )
@@ -116,17 +116,17 @@ class Policy:
         for name, most in bounds.items():
             value = given.get(name, 0.0 if name == "delta" else None)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-                raise SiteError(f"this site's policy is {_AN[name]} of at most {most:g}, and this run has more")
+                raise PolicyError(f"this site's policy is {_AN[name]} of at most {most:g}, and this run has more")
 
     def check_plain(self) -> None:
         """Raise unless an upload may leave this site as it is, whatever the server says about the run."""
         for name in sorted(self.require):
-            raise SiteError(f"this site's policy requires {PROTECTIONS[name]}, and was asked for an upload without it")
+            raise PolicyError(f"this site's policy requires {PROTECTIONS[name]}, and was asked for an upload without it")
 
     def check_sum(self, sites: int) -> None:
         """Raise unless a secure sum of so many sites is one that this site takes part in."""
         if sites < self.sites:
-            raise SiteError(f"this site's policy is a sum of at least {self.sites} sites, and this one has {sites}")
+            raise PolicyError(f"this site's policy is a sum of at least {self.sites} sites, and this one has {sites}")
 
     def check_maps(self, broadcast: Record, inputs: int) -> None:
         """Raise unless every feature map of a broadcast is one that this site allows, and there is one: a network that is trained
@@ -135,11 +135,11 @@ class Policy:
             return
         maps, found = ", ".join(self.maps), list(_maps_of(broadcast))
         if not found:
-            raise SiteError(f"this site's policy allows the maps {maps}; this run has none that could be checked")
+            raise PolicyError(f"this site's policy allows the maps {maps}; this run has none that could be checked")
         allowed = [parse(text).describe() for text in self.maps if text not in MAPS]
         for map_ in found:
             if map_.kind not in self.maps and not _is_drawn(map_, allowed, inputs):
-                raise SiteError(f"this site's policy allows the maps {maps}; this run has another, {map_!r}")
+                raise PolicyError(f"this site's policy allows the maps {maps}; this run has another, {map_!r}")
 
     def abstains(self, train: Samples, task: Task, regression: bool = False) -> str | None:
         """Why this site receives but does not contribute; None if it does. `regression`: whether the site itself says that its
@@ -157,7 +157,7 @@ class Policy:
     def check_times(self, upload: str, released: frozenset[str]) -> None:
         """Raise unless an upload may leave the site, which has released these."""
         if self.times is not None and upload not in released and len(released) >= self.times:
-            raise SiteError(f"this site's policy allows {self.times} uploads, and {len(released)} have left it already")
+            raise PolicyError(f"this site's policy allows {self.times} uploads, and {len(released)} have left it already")
 
 
 def _listed(value: Any) -> list[str]:
@@ -166,13 +166,13 @@ def _listed(value: Any) -> list[str]:
 
 def _whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise SiteError(f"{PREFIX}{name} in this site's configuration must be a whole number, got {value!r}")
+        raise PolicyError(f"{PREFIX}{name} in this site's configuration must be a whole number, got {value!r}")
     return value
 
 
 def _positive(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise SiteError(f"{PREFIX}{name} in this site's configuration must be a number above 0, got {value!r}")
+        raise PolicyError(f"{PREFIX}{name} in this site's configuration must be a number above 0, got {value!r}")
     return float(value)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.backbones import Backbone, open_backbone
-from gramfold.errors import GramfoldError
+from gramfold.errors import RemoteError
 from gramfold.extraction import load_data
 from gramfold.federation import Dataset, Task
 from gramfold.federation.blocks import block_codes, stratified
@@ -70,7 +70,7 @@ class RawData:
         if self.is_table:
             return {"table": self.statistics.to_dict()}
         if self.backbone is None:
-            raise GramfoldError(f"{self.source.name} holds {self.source.kind}; name a `backbone` in this node's configuration")
+            raise RemoteError(f"{self.source.name} holds {self.source.kind}; name a `backbone` in this node's configuration")
         return {"origin": {**vars(self.backbone.origin), "options": dict(self.backbone.origin.options)}}
 
     def dataset(self, task: Task | None) -> Dataset:
@@ -81,7 +81,7 @@ class RawData:
             cache = self._given("cache") or Path(str(self.config.get("state-dir") or ".")) / "features"
             return load_data(self.source, self.backbone, cache=Path(cache), whole=False)
         if task is None or task.origin is None or task.origin.kind != TABLE:
-            raise GramfoldError("this site has a table, and the run's task no encoder for it: let the sites agree on the task")
+            raise RemoteError("this site has a table, and the run's task no encoder for it: let the sites agree on the task")
         return load_data(self.source, encoder=TableEncoder.reopen(task.origin), whole=False)
 
 
@@ -105,7 +105,7 @@ def folded_origin(described: Mapping[str, Mapping[str, Any]]) -> tuple[Origin | 
     tables = [TableStatistics.from_dict(described[name]["table"]) for name in sorted(described) if "table" in described[name]]
     if tables:
         if len(tables) < len(described):
-            raise GramfoldError("some sites have a table for the encoder, others features; give all the same")
+            raise RemoteError("some sites have a table for the encoder, others features; give all the same")
         total = TableStatistics()
         for table in tables:
             total += table
@@ -117,5 +117,5 @@ def folded_origin(described: Mapping[str, Mapping[str, Any]]) -> tuple[Origin | 
     for name, origin in named.items():
         if origin.fingerprint != origins[0].fingerprint:
             first = next(iter(named))
-            raise GramfoldError(f"sites {first!r} and {name!r} differ in their backbone: {origins[0]} and {origin}; use one")
+            raise RemoteError(f"sites {first!r} and {name!r} differ in their backbone: {origins[0]} and {origin}; use one")
     return (origins[0], None) if origins else (None, None)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError
 
 REGISTER = "gramfold-forgotten.jsonl"
 
@@ -42,7 +42,7 @@ def read(out: Path) -> Register:
     try:
         return Register(str(mark) for line in wire.read_lines(path) for mark in line["marks"])
     except (KeyError, TypeError, ValueError):
-        raise GramfoldError(f"{path} is damaged; restore it, so that nobody is taken in again who was forgotten") from None
+        raise FileError(f"{path} is damaged; restore it, so that nobody is taken in again who was forgotten") from None
 
 
 def add(out: Path, site: str, ledger: str, digest: str | None) -> None:
@@ -51,7 +51,7 @@ def add(out: Path, site: str, ledger: str, digest: str | None) -> None:
     try:
         wire.append(path_of(out), line)
     except OSError as error:
-        raise GramfoldError(f"cannot write {path_of(out)}: {error.strerror}") from None
+        raise FileError(f"cannot write {path_of(out)}: {error.strerror}") from None
 
 
 def name_hash(*parts: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import ReleaseError
 
 RELEASED = "released.json"
 UPLOADS, SAMPLES = "uploads", "samples"
@@ -19,7 +19,7 @@ UPLOADS, SAMPLES = "uploads", "samples"
 def check_first(sites: int, least: int) -> None:
     """Raise unless a sum of so many sites may be released."""
     if sites < least:
-        raise GramfoldError(
+        raise ReleaseError(
             f"the sum of {sites} sites is not released: each of them could compute much of what the others sent, and "
             f"`release-sites` is {least}; wait for more sites, or, where all of them agree, set release-sites={max(sites, 1)}"
         )
@@ -42,7 +42,7 @@ def _check(out: Path, what: str, counted: Mapping[str, str], least: int) -> None
     if before is not None:
         changed = sorted(site for site in before.keys() | counted.keys() if before.get(site) != counted.get(site))
         if 0 < len(changed) < least:
-            raise GramfoldError(
+            raise ReleaseError(
                 f"the sum is not released again: since the last time it has changed by {', '.join(changed)} only, and whoever "
                 f"has both could compute what was sent; `release-sites` is {least}. What came is kept and counts in the next "
                 f"run; wait for more, or set release-sites={len(changed)}"
@@ -63,4 +63,4 @@ def _released(path: Path) -> dict[str, dict[str, str]]:
             raise ValueError
         return {what: {str(site): str(upload) for site, upload in found[what].items()} for what in kinds}
     except (AttributeError, KeyError, ValueError):
-        raise GramfoldError(f"{path} is damaged; restore it, or choose another `out`") from None
+        raise ReleaseError(f"{path} is damaged; restore it, or choose another `out`") from None

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gramfold.engines.transport import Finished
-from gramfold.errors import GramfoldError
+from gramfold.errors import RemoteError
 from gramfold.evaluation import Scored
 from gramfold.evaluation.calibration import BINS
 from gramfold.measures import MEASURES
@@ -32,23 +32,23 @@ SUMS = ("count", "confidence", "right")
 def number(value: Any, what: str, least: float = -LARGEST, most: float = LARGEST) -> float:
     """A finite number within bounds. A boolean is none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise GramfoldError(f"its {what} is not a number")
+        raise RemoteError(f"its {what} is not a number")
     if not least <= value <= most:
-        raise GramfoldError(f"its {what} is impossible: {value:.6g} is not within {least:g} and {most:g}")
+        raise RemoteError(f"its {what} is impossible: {value:.6g} is not within {least:g} and {most:g}")
     return float(value)
 
 
 def whole(value: Any, what: str, least: int = 0, most: int = MOST_SAMPLES) -> int:
     """A whole number within bounds."""
     if not isinstance(value, int):
-        raise GramfoldError(f"its {what} is not a whole number")
+        raise RemoteError(f"its {what} is not a whole number")
     return int(number(value, what, least, most))
 
 
 def text(value: Any, what: str) -> str:
     """A short printable text."""
     if not isinstance(value, str) or len(value) > LONGEST or not value.isprintable():
-        raise GramfoldError(f"its {what} is no text of at most {LONGEST} printable characters")
+        raise RemoteError(f"its {what} is no text of at most {LONGEST} printable characters")
     return value
 
 
@@ -63,11 +63,11 @@ def finished(site: str, header: Mapping[str, Any], counted: int | None) -> Finis
         return _withheld(site, header, counted)
     train = whole(header["train"], "number of samples", 1)
     if counted is not None and train > counted:
-        raise GramfoldError(f"it reports {train} training samples, its upload has {counted}; if its data changed, run again")
+        raise RemoteError(f"it reports {train} training samples, its upload has {counted}; if its data changed, run again")
     most = max(UNTRAINED_TESTS, TESTS_PER_SAMPLE * train)
     own, shared = (None if header[key] is None else scored(header[key], most) for key in ("scored", "shared"))
     if own is None or (shared is not None and shared.n != own.n):
-        raise GramfoldError("its figures cannot be read: both models are tested on the same samples")
+        raise RemoteError("its figures cannot be read: both models are tested on the same samples")
     return Finished(site, train, own, shared, choices(header["chosen"]))
 
 
@@ -75,14 +75,14 @@ def _withheld(site: str, header: Mapping[str, Any], counted: int | None) -> Fini
     """A site that has its head and keeps what it knows of it; where it asks for noise, the shared model's figures are there."""
     shared = scored(header["shared"], MOST_SAMPLES) if header.get("shared") is not None else None
     if shared is not None and shared.n > max(UNTRAINED_TESTS, TESTS_PER_SAMPLE * (counted or 0)):
-        raise GramfoldError(f"its number of test samples is impossible: {shared.n}")
+        raise RemoteError(f"its number of test samples is impossible: {shared.n}")
     return Finished(site, counted or 0, Scored(0), shared, {})
 
 
 def scored(value: Any, most: int) -> Scored:
     """A model's figures on at most so many test samples."""
     if not isinstance(value, dict) or value.keys() != SCORED:
-        raise GramfoldError("its figures cannot be read: they are not " + ", ".join(sorted(SCORED)))
+        raise RemoteError("its figures cannot be read: they are not " + ", ".join(sorted(SCORED)))
     n = whole(value["n"], "number of test samples", 0, most)
     whole(value["right"], "number of right answers")
     number(value["squared_error"], "squared error", 0.0)
@@ -105,7 +105,7 @@ def scored(value: Any, most: int) -> Scored:
 
 def _check_calibration(value: Any, n: int) -> None:
     if not isinstance(value, dict) or value.keys() != set(SUMS) or any(not _has_bins(part) for part in value.values()):
-        raise GramfoldError(f"its calibration cannot be read: it has {BINS} bins of {', '.join(SUMS)}")
+        raise RemoteError(f"its calibration cannot be read: it has {BINS} bins of {', '.join(SUMS)}")
     for part in value.values():
         sum_ = sum(number(entry, "calibration", 0.0, n * (1 + 1e-9)) for entry in part)
         number(sum_, "calibration", 0.0, n * (1 + 1e-9))
@@ -113,10 +113,10 @@ def _check_calibration(value: Any, n: int) -> None:
 
 def _check_intervals(value: Any) -> None:
     if not isinstance(value, dict) or not value.keys() <= MEASURES.keys():
-        raise GramfoldError(f"its intervals cannot be read: they are of {', '.join(MEASURES)}")
+        raise RemoteError(f"its intervals cannot be read: they are of {', '.join(MEASURES)}")
     for key, ends in value.items():
         if not isinstance(ends, list) or len(ends) != 2:
-            raise GramfoldError(f"its interval of {key} has not two ends")
+            raise RemoteError(f"its interval of {key} has not two ends")
         number(ends[1], f"interval of {key}", number(ends[0], f"interval of {key}"))
 
 
@@ -127,7 +127,7 @@ def _has_bins(part: Any) -> bool:
 def choices(value: Any) -> dict[str, Any]:
     """What a site chose: names with numbers, short texts, or nothing."""
     if not isinstance(value, dict) or len(value) > MOST_CHOICES:
-        raise GramfoldError(f"what it chose cannot be read: it is no list of at most {MOST_CHOICES} names with values")
+        raise RemoteError(f"what it chose cannot be read: it is no list of at most {MOST_CHOICES} names with values")
     for key, entry in value.items():
         text(key, "name of a choice")
         if isinstance(entry, str):

@@ -9,7 +9,7 @@ from typing import Any
 from gramfold import wire
 from gramfold.engines.driver import Driver
 from gramfold.engines.events import Event
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, OptionError
 from gramfold.remote.erasure import ERROR, enforce
 from gramfold.remote.messages import Exchange, one_line
 from gramfold.remote.settings import Settings
@@ -68,10 +68,10 @@ def event_writer(path: Path) -> Callable[[Event], None]:
 def outcome(out: Path) -> dict[str, Any]:
     """The `sites` of the last run's result; raises with its words if it failed."""
     if (out / ERROR).exists():
-        raise GramfoldError(wire.read(out / ERROR).decode(errors="replace").strip())
+        raise OptionError(wire.read(out / ERROR).decode(errors="replace").strip())
     sites: Any = read_page(out).get("sites")
     if not isinstance(sites, dict):
-        raise GramfoldError(f"{out} holds no result of a run over sites")
+        raise OptionError(f"{out} holds no result of a run over sites")
     return sites
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import RemoteError
 from gramfold.federation import Client, Samples, Task
 from gramfold.numerics.arrays import to_numpy
 from gramfold.wire.npz import read_arrays
@@ -19,9 +19,9 @@ def save(path: Path, client: Client, task: Task) -> None:
     """Write both splits, with the original labels instead of class codes."""
     train, test = client.train(), client.test()
     if train.weights is not None:
-        raise GramfoldError(f"client {client.name!r} has sample weights, which a site's file does not hold; run in one process")
+        raise RemoteError(f"client {client.name!r} has sample weights, which a site's file does not hold; run in one process")
     if train.blocks is not None:
-        raise GramfoldError(
+        raise RemoteError(
             f"client {client.name!r} has blocks of samples, which a site's file does not hold; run in one process, or give the "
             "site its table and `block-column`"
         )

@@ -14,7 +14,7 @@ import numpy as np
 
 from gramfold import uploads
 from gramfold.engines.transport import Contribution, Round
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, SecureSumError
 from gramfold.privacy import SecureSum, Server, ranges
 from gramfold.privacy.protocol import Confirmed, Keys, Masked, Revealed, Shares
 from gramfold.privacy.ring import FixedPoint
@@ -63,7 +63,7 @@ def contribution(remote: "Remote", round_: Round, nodes: Collection[int]) -> Con
     try:
         return _Sum(remote, round_, policy).run(nodes)
     except GramfoldError as error:
-        raise GramfoldError(f"{error}; {remote.reasons()}" if remote.peers.excluded else str(error)) from None
+        raise type(error)(f"{error}; {remote.reasons()}" if remote.peers.excluded else str(error)) from None
 
 
 class _Sum:
@@ -139,7 +139,7 @@ class _Sum:
                 remote.check_remembered(peer.site)
                 one: Any = kind.unpack(came[STEP])
                 if one.name != peer.site:
-                    raise GramfoldError("it speaks in another site's name")
+                    raise SecureSumError("it speaks in another site's name")
                 check(one, said)
             except Exception as error:  # a bad answer must not stop the other sites
                 remote.peers.refuse(peer, SECURE, error)
@@ -157,7 +157,7 @@ class _Sum:
         self.server.check(one)
         self.remote.influence.check(one.name, one.samples)
         if one.identity in self.identities:
-            raise GramfoldError("another site has signed with its key; every site needs a `state-dir` of its own")
+            raise SecureSumError("another site has signed with its key; every site needs a `state-dir` of its own")
         self.identities.add(one.identity)
 
     def _take(self, one: Shares, header: Mapping[str, Any]) -> None:
@@ -167,17 +167,17 @@ class _Sum:
         """A masked upload: what it is of is public, and must be what was asked for, whatever the others say."""
         public, words = header.get("public"), np.asarray(one.words)
         if not isinstance(public, dict) or words.ndim != 2:
-            raise GramfoldError("its masked upload does not say what it is of")
+            raise SecureSumError("its masked upload does not say what it is of")
         if public != self.public:
             nothing = uploads.from_vector(np.zeros(words.shape[1]), public)
             self.asked.check_packet(nothing.pack())
             self.asked.check(nothing)
         plan = self._plan(public)
         if words.shape != (plan.words, plan.size):
-            raise GramfoldError(f"its masked upload has shape {words.shape}, not {(plan.words, plan.size)}")
+            raise SecureSumError(f"its masked upload has shape {words.shape}, not {(plan.words, plan.size)}")
         noise = header.get("noise")
         if not isinstance(noise, float | int) or not 0 < noise <= 1:
-            raise GramfoldError("it does not say how much of the noise it has added")
+            raise SecureSumError("it does not say how much of the noise it has added")
         self.server.add(one)
         self.public, self.noise[one.name] = public, float(noise)
 
@@ -199,7 +199,7 @@ class _Sum:
             try:
                 self.asked.check(upload)
                 if getattr(upload, "n", 0) > samples:
-                    raise GramfoldError(f"the sum is of {upload.n} samples, and the sites have signed to bring {samples}")
+                    raise SecureSumError(f"the sum is of {upload.n} samples, and the sites have signed to bring {samples}")
             except GramfoldError as error:
-                raise GramfoldError(f"some site lied, and under a secure sum nobody can tell which: {error}") from None
+                raise type(error)(f"some site lied, and under a secure sum nobody can tell which: {error}") from None
         return upload

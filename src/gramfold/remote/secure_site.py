@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import SecureSumError
 from gramfold.methods import ClientData
 from gramfold.privacy import DP, Client, Privacy, SecureSum, masks, ranges
 from gramfold.privacy.protocol import Confirmations, Inbox, Roster, Survivors
@@ -41,13 +41,13 @@ def step(site: "Site", header: Mapping[str, Any], packets: Mapping[str, Packet])
     masks.require_cryptography()
     session = header.get("session")
     if not isinstance(session, str) or not _SESSION.fullmatch(session):
-        raise GramfoldError("a secure sum without a valid session")
+        raise SecureSumError("a secure sum without a valid session")
     steps: dict[str, Callable[..., Answer]] = {
         "keys": _keys, "share": _share, "mask": _mask, "confirm": _confirm, "unmask": _unmask,
     }  # fmt: skip
 
     if header.get("step") not in steps:
-        raise GramfoldError(f"a secure sum has no step {header.get('step')!r}")
+        raise SecureSumError(f"a secure sum has no step {header.get('step')!r}")
     folder = (site.hold() if header["step"] != "mask" else Path(str(site.config.get("state-dir")))) / UNDER_WAY
     made(folder)
     return steps[header["step"]](site, folder / f"{session}.safetensors", header, packets)
@@ -67,7 +67,7 @@ def _keys(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[
         if time.time() - old.stat().st_mtime > STALE_SECONDS:
             old.unlink(missing_ok=True)
     if file.exists():
-        raise GramfoldError("a secure sum of this name is under way")
+        raise SecureSumError("a secure sum of this name is under way")
     client = Client.begin(site.name, header["session"], identity(file.parent.parent), train.n)
     _keep(file, client)
     return {}, {STEP: client.keys.pack()}
@@ -76,7 +76,7 @@ def _keys(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[
 def _share(site: "Site", file: Path, header: Mapping[str, Any], packets: Mapping[str, Packet]) -> "Answer":
     client, roster = _kept(file), Roster.unpack(packets[STEP])
     if roster.threshold != header.get("threshold"):
-        raise GramfoldError("the list of clients has another threshold than the run")
+        raise SecureSumError("the list of clients has another threshold than the run")
     secure_terms.check_threshold(site.policy, roster.threshold)
     site.policy.check_sum(len(roster.clients))
     known = file.parent.parent / KNOWN
@@ -148,7 +148,7 @@ def _keep(file: Path, client: Client) -> None:
 
 def _kept(file: Path) -> Client:
     if not file.exists():
-        raise GramfoldError("no secure sum of this name is under way here")
+        raise SecureSumError("no secure sum of this name is under way here")
     return Client.unpack(Packet.from_bytes(wire.read(file)))
 
 
@@ -183,5 +183,5 @@ def _read(file: Path, reader: Callable[[Path], dict[str, Any]]) -> dict[str, str
         if not isinstance(found, dict) or not all(isinstance(part, str) for pair in found.items() for part in pair):
             raise ValueError("it is no object of names and keys")
     except (ValueError, TypeError) as error:
-        raise GramfoldError(f"cannot read the keys of other sites in {file.name}: {error}") from None
+        raise SecureSumError(f"cannot read the keys of other sites in {file.name}: {error}") from None
     return {name: key.strip() for name, key in found.items()}

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import SecureSumError
 from gramfold.privacy.protocol import Roster
 from gramfold.remote import diary
 from gramfold.remote.policy import Policy
@@ -21,7 +21,7 @@ from gramfold.remote.policy import Policy
 def check_threshold(policy: Policy, threshold: object) -> None:
     """Raise unless so many sites must stay to the end that the site agrees."""
     if not isinstance(threshold, float | int) or not threshold >= policy.threshold - 1e-9:
-        raise GramfoldError(
+        raise SecureSumError(
             f"this site takes part in secure sums with a threshold of at least {policy.threshold:.3g}, and this one has "
             f"{threshold}; the server must set `secure-threshold`, or the site `release-threshold`"
         )
@@ -42,7 +42,7 @@ def fewest_samples(policy: Policy, features: int, space: str, part: float, roste
     together have too few."""
     needed = _needed(features, policy.features * part)
     if roster.samples < needed:
-        raise GramfoldError(
+        raise SecureSumError(
             f"a sum of {int(part * roster.samples)} samples with {features} features can be taken apart into them, and this site "
             f"allows {policy.features:g} features for each sample: use fewer features, more sites, or set its `release-features`"
         )
@@ -52,7 +52,7 @@ def fewest_samples(policy: Policy, features: int, space: str, part: float, roste
     ever = sum({**before, space: features}.values())
     needed = max(needed, _needed(ever, policy.features_ever * part))
     if roster.samples < needed:
-        raise GramfoldError(
+        raise SecureSumError(
             f"with this sum the site would have been in sums of {ever} features, of {roster.samples} samples, and it allows "
             f"{policy.features_ever:g} for each, ever (`release-features-ever`)"
         )

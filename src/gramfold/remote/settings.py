@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gramfold.engines.options import RunOptions
-from gramfold.errors import GramfoldError
+from gramfold.errors import OptionError
 from gramfold.federation import Task
 from gramfold.methods import Method, Tunable, make_method
 from gramfold.privacy import DP, Privacy, SecureSum
@@ -64,13 +64,13 @@ class Settings:
             if not 0 < share <= 1:
                 raise ValueError("`max-share` must be above 0 and at most 1")
         except ValueError as error:
-            raise GramfoldError(f"cannot read the run's configuration: {error}") from None
+            raise OptionError(f"cannot read the run's configuration: {error}") from None
         method = make_method(str(config.get("method", "pace")), **parameters)
         if config.get("precision"):
             method = replace(method, precision=str(config["precision"]))
         unset = method.undecided if isinstance(method, Tunable) else ()
         if unset:
-            raise GramfoldError(
+            raise OptionError(
                 f"{method.name} would tune {unset[0]} by trial runs on all clients' data, which a server does not have; "
                 f"set it with --set {method.name}.{unset[0]}=... or in the configuration: parameters = '{{\"{unset[0]}\": ...}}'"
             )
@@ -84,8 +84,8 @@ def _privacy(config: Mapping[str, Any]) -> Privacy:
     try:
         threshold, eps, delta = (float(config.get(key, usual)) for key, usual in PRIVACY.items())
     except ValueError as error:
-        raise GramfoldError(f"cannot read the run's configuration: {error}") from None
+        raise OptionError(f"cannot read the run's configuration: {error}") from None
     if eps and not config.get("secure"):
-        raise GramfoldError("over a network noise goes with a secure sum: set `secure = true` beside `dp-eps`")
+        raise OptionError("over a network noise goes with a secure sum: set `secure = true` beside `dp-eps`")
     secure = SecureSum(threshold) if config.get("secure") else None
     return Privacy(secure, DP(eps, delta) if eps else None)

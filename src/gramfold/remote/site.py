@@ -291,7 +291,7 @@ class Site:
             figures.check_alone(self.policy, self.abstains(train, work.task), name, diary.released(work.state))
         eps = figures.policy_eps(self.policy, header)
         if eps is None:
-            told = figures.told(train.n, scored, shared, head.chosen)
+            told = figures.released(train.n, scored, shared, head.chosen)
         else:
             told = figures.with_noise(work.state, name, shared, eps, head.labels is not None)
         self.note(

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from gramfold.checking import check_statistics
-from gramfold.errors import GramfoldError
+from gramfold.errors import RemoteError
 from gramfold.remote.majority import inflating, minority
 from gramfold.sources import TableStatistics
 from gramfold.sources.encoder import MOST_CATEGORIES
@@ -27,12 +27,12 @@ def check(table: Mapping[str, Any], samples: int) -> None:
     columns = TableStatistics.from_dict(table).by_column
     sizes = [len(column.words or ()) for column in columns.values()]
     if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_CATEGORIES:
-        raise GramfoldError(f"a table of more than {MOST_COLUMNS} columns, or {MOST_CATEGORIES} categories in one")
+        raise RemoteError(f"a table of more than {MOST_COLUMNS} columns, or {MOST_CATEGORIES} categories in one")
     if sum(len(word) for name, column in columns.items() for word in (name, *(column.words or ()))) > MOST_TEXT:
-        raise GramfoldError(f"names of columns and categories of more than {MOST_TEXT} characters")
+        raise RemoteError(f"names of columns and categories of more than {MOST_TEXT} characters")
     rows = {column.rows for column in columns.values()}
     if len(rows) > 1 or max(rows, default=0) > samples:
-        raise GramfoldError("statistics of more samples than it has, or of more in one column than in another")
+        raise RemoteError("statistics of more samples than it has, or of more in one column than in another")
 
 
 def remarks(tables: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -43,15 +43,15 @@ def remarks(tables: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def odd_ones_out(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """The sites whose tables do not fit the others', and why."""
     columns = {name: TableStatistics.from_dict(table).by_column for name, table in tables.items()}
-    odd = _strangers(columns)
+    odd = _with_other_columns(columns)
     for title in sorted({title for name, mine in columns.items() if name not in odd for title in mine}):
         odd |= _odd_in(title, {name: mine[title] for name, mine in columns.items() if name not in odd and title in mine})
     return odd
 
 
-def _strangers(columns: Mapping[str, Mapping[str, ColumnStatistics]]) -> dict[str, str]:
+def _with_other_columns(columns: Mapping[str, Mapping[str, ColumnStatistics]]) -> dict[str, str]:
     """The sites that have more columns to themselves than in common with others. Columns go by name, and what a site lacks is
-    missing there: nobody else's make the encoder more than twice as large as one's own. Of two sites nobody is the stranger."""
+    missing there: nobody else's make the encoder more than twice as large as one's own. Of two sites neither is odd."""
     if len(columns) < ENOUGH:
         return {}
     held = Counter(title for mine in columns.values() for title in mine)

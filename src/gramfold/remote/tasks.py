@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import OptionError, RemoteError
 from gramfold.federation import Task
 from gramfold.methods import Method, spec_of
 from gramfold.origin import Origin
@@ -33,9 +33,7 @@ def task_from_json(text: str) -> Task:
         origin = None if fields.get("origin") is None else Origin.from_dict(fields["origin"])
         return Task(int(fields["inputs"]), labels, int(fields["outputs"]), int(fields["seed"]), samples, shape, origin)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise GramfoldError(
-            f"cannot read the task: {error!r}; write inputs, labels (or null), outputs and seed as JSON"
-        ) from None
+        raise OptionError(f"cannot read the task: {error!r}; write inputs, labels (or null), outputs and seed as JSON") from None
 
 
 def agreed_task(described: Mapping[str, Mapping[str, Any]], seed: int) -> Task:
@@ -47,9 +45,9 @@ def agreed_task(described: Mapping[str, Mapping[str, Any]], seed: int) -> Task:
             mine, theirs = first[key], described[name][key]
             free = first["labels"] is not None if key == "outputs" else key == "inputs" and "table" in first
             if mine != theirs and not free:  # tables are as many numbers as their encoder makes of them
-                raise GramfoldError(f"sites {names[0]!r} and {name!r} differ in their {what}: {mine} and {theirs}; give `task`")
+                raise RemoteError(f"sites {names[0]!r} and {name!r} differ in their {what}: {mine} and {theirs}; give `task`")
         if (described[name]["labels"] is None) != (first["labels"] is None):
-            raise GramfoldError(f"sites {names[0]!r} and {name!r} differ: one has classes, the other continuous targets")
+            raise RemoteError(f"sites {names[0]!r} and {name!r} differ: one has classes, the other continuous targets")
     samples = sum(site["samples"] for site in described.values())
     origin, inputs = folded_origin(described)
     if first["labels"] is None:
@@ -67,18 +65,18 @@ def _agreed_labels(described: Mapping[str, Mapping[str, Any]]) -> tuple[int | st
     for name in declaring:
         listed = tuple(described[name]["labels"])
         if labels is not None and listed != labels:
-            raise GramfoldError(
+            raise RemoteError(
                 f"sites {declaring[0]!r} and {name!r} list different classes: {_short(labels)} and {_short(listed)}; "
                 "make the lists equal or give `task`"
             )
         labels = listed
     found = {label for site in described.values() for label in site["labels"]}
     if len({type(label) for label in found}) > 1:
-        raise GramfoldError("sites mix class numbers and class names; use one or the other, or give `task`")
+        raise RemoteError("sites mix class numbers and class names; use one or the other, or give `task`")
     if labels is None:
         labels = tuple(sorted(found))
     if len(labels) < 2:
-        raise GramfoldError("only one class in the labels of all sites; classification needs at least two")
+        raise RemoteError("only one class in the labels of all sites; classification needs at least two")
     return labels
 
 

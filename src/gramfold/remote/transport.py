@@ -19,7 +19,7 @@ from typing import Any
 from gramfold import uploads
 from gramfold.engines.events import Progress
 from gramfold.engines.transport import Contribution, Final, Finished, Round, Transport
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, RemoteError
 from gramfold.federation import Task
 from gramfold.methods import spec_of
 from gramfold.remote import reports, secure
@@ -91,11 +91,11 @@ class Remote(Transport):
         self._meet(found)
         found = {node: name for node, name in found.items() if node in self.peers.live}
         if not found and not self.peers.excluded:
-            raise GramfoldError(
+            raise RemoteError(
                 f"no site is connected after {settings.deadline:g} s; start the SuperNodes and run again{self._absent()}"
             )
         if len(found) < settings.minimum_sites:
-            raise GramfoldError(
+            raise RemoteError(
                 f"only {len(found)} of at least {settings.minimum_sites} sites connected; start more SuperNodes{self._absent()}"
             )
 
@@ -138,7 +138,7 @@ class Remote(Transport):
         for remark in remarks({name: site["table"] for name, site in described.items() if "table" in site}):
             LOG.warning("check: %s", remark)
         if not described:
-            raise GramfoldError(f"no site could describe its data; {self.reasons()}")
+            raise RemoteError(f"no site could describe its data; {self.reasons()}")
         return agreed_task(described, self.settings.seed)
 
     def prepare(self, number: int) -> None:
@@ -164,7 +164,7 @@ class Remote(Transport):
         once = self.method.rounds == 1
         if self.settings.privacy.secure is not None:
             if self._ledger_file.exists():
-                raise GramfoldError(f"{self.settings.out} holds uploads of single sites; a secure run needs a folder of its own")
+                raise RemoteError(f"{self.settings.out} holds uploads of single sites; a secure run needs a folder of its own")
             self.ledger = secure.Summed()
             return self.ledger
         kept = self._kept if round_.keep else None
@@ -217,7 +217,7 @@ class Remote(Transport):
         minimum = self.settings.minimum_sites
         needed = minimum if len(nodes) == len(self._named) else min(minimum, len(nodes))
         if len(self.ledger.counted) < max(needed, 1):
-            raise GramfoldError(f"only {len(self.ledger.counted)} of at least {needed} sites sent an upload; {self.reasons()}")
+            raise RemoteError(f"only {len(self.ledger.counted)} of at least {needed} sites sent an upload; {self.reasons()}")
         self.influence.check_sum(self.ledger.samples)
         if once:
             check_release(self.settings.out, self.ledger.counted, self.settings.release_sites)
@@ -257,18 +257,18 @@ class Remote(Transport):
             self._forgotten.check(peer.site)
             upload_id = header.get("upload")
             if not isinstance(upload_id, str) or not _ID.fullmatch(upload_id):
-                raise GramfoldError("its upload has no valid id")
+                raise RemoteError("its upload has no valid id")
             if self.ledger.counted.get(peer.site) == upload_id:
                 return None
             if header.get("counted"):
-                raise GramfoldError("it reports its upload as counted, but it is not")
+                raise RemoteError("it reports its upload as counted, but it is not")
             assert self._round is not None
             self.method.asked(self._round.broadcast).check_packet(packets[UPLOAD])
             self._marks[peer.site] = str(header.get("data", upload_id))[:64]
             digest, upload = packets[UPLOAD].digest(), uploads.unpack(packets[UPLOAD])
             self.influence.check(peer.site, getattr(upload, "n", 0))
             if list(getattr(upload, "parcels", {peer.site: None})) != [peer.site]:
-                raise GramfoldError("its upload carries another site's name")
+                raise RemoteError("its upload carries another site's name")
             before, replaced = self.ledger.counted.get(peer.site), None
             if before is not None and header.get("replaces") == before and REPLACED in packets:
                 replaced = self.ledger.earlier(peer.site, packets[REPLACED])
@@ -286,7 +286,7 @@ class Remote(Transport):
     def take_abstention(self, peer: Peer, header: Mapping[str, Any]) -> None:
         """A site that receives without contributing; what it sent before must not stay in the sum against its will."""
         if peer.site in self.ledger.counted:
-            raise GramfoldError("it no longer contributes, but an upload of its is in the sum; `gramfold flower forget` it")
+            raise RemoteError("it no longer contributes, but an upload of its is in the sum; `gramfold flower forget` it")
         self.receiving[peer.site] = one_line(str(header["abstains"]))
         LOG.info("%s receives, and does not contribute: %s", peer.label, self.receiving[peer.site])
 
@@ -321,7 +321,7 @@ class Remote(Transport):
         self.seconds["personalize"] += time.monotonic() - begun
         needed = self.settings.minimum_sites
         if count < needed:
-            raise GramfoldError(f"only {count} of at least {needed} sites computed a head; {self.reasons()}")
+            raise RemoteError(f"only {count} of at least {needed} sites computed a head; {self.reasons()}")
 
     # --- requests and answers ---
 
@@ -333,8 +333,8 @@ class Remote(Transport):
             "release-sites": self.settings.release_sites, "secure": secured,
             "dp": None if noise is None else {"eps": noise.eps, "delta": noise.delta},
         }  # fmt: skip
-        strangers = any(not peer.registered for peer in self.peers.by_node.values())
-        forgotten = self._forgotten.hashes() if strangers else []
+        unregistered = any(not peer.registered for peer in self.peers.by_node.values())
+        forgotten = self._forgotten.hashes() if unregistered else []
         return {**common, **promised, "task": self._task_text, "run": self._run, "forgotten": forgotten, **more}
 
     def take_late(self, kind: str, answer: Answer) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import OptionError
 from gramfold.measures import MEASURES, Measure
 from gramfold.report.charts import intervals
 from gramfold.report.columns import Column
@@ -145,7 +145,7 @@ def cells(comparison: Row, titles: Sequence[str] | None = None, bold: bool = Fal
         known = {column.title: column for column in shown}
         missing = [title for title in titles if title not in known]
         if missing:
-            raise GramfoldError(f"the table has no column {missing[0]!r}; it has: {', '.join(known)}")
+            raise OptionError(f"the table has no column {missing[0]!r}; it has: {', '.join(known)}")
         shown = [known[title] for title in titles]
     rows = [[str(row["method"]), *(column.cell(row) for column in shown)] for row in comparison["methods"]]
     for place, column in enumerate(shown, 1):

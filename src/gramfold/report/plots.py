@@ -4,7 +4,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import OptionError
 from gramfold.imports import require
 
 KINDS = ("pdf", "png")
@@ -14,7 +14,7 @@ INCHES, A_ROW, DOTS = 6.0, 0.4, 300
 def intervals(methods: Sequence[Mapping[str, Any]], figure: str, kind: str) -> bytes:
     """The file of a kind with a row for each method: every seed a dot, the mean a tick, its confidence interval a line."""
     if kind not in KINDS:
-        raise GramfoldError(
+        raise OptionError(
             f"a plot's file ends in .pdf, .png or .svg, not in {'.' + kind!r}"
             if kind
             else "a plot's file ends in .pdf, .png or .svg"

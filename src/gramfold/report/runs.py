@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import OptionError
 from gramfold.measures import Measure, main_measure
 from gramfold.report.columns import Column, columns
 
@@ -79,7 +79,7 @@ def _rows(runs: Sequence[Named]) -> list[dict[str, Any]]:
     kinds = {"mean_accuracy" in row for row in rows}
     if len(kinds) > 1:
         named = [next(row["run"] for row in rows if ("mean_accuracy" in row) == kind) for kind in (True, False)]
-        raise GramfoldError(f"{named[0]} has accuracies and {named[1]} errors of a regression; they cannot stand side by side")
+        raise OptionError(f"{named[0]} has accuracies and {named[1]} errors of a regression; they cannot stand side by side")
     return rows
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import InstallError
 from gramfold.report.charts import client_strips
 from gramfold.report.columns import columns
 from gramfold.report.text import MISSING, aligned, number, percent, setting, size
@@ -106,7 +106,7 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> "DataFrame":
     try:
         import pandas
     except ImportError:
-        raise GramfoldError("a data frame needs pandas: pip install pandas") from None
+        raise InstallError("a data frame needs pandas: pip install pandas") from None
     return pandas.DataFrame(list(rows))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gramfold import evaluation, report, wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import ResultError
 from gramfold.evaluation import Difference, Estimate, bootstrap
 from gramfold.evaluation.intervals import percentiles
 from gramfold.measures import MEASURES, leading_of, main_measure
@@ -37,7 +37,7 @@ class Comparison:
 
     def __post_init__(self) -> None:
         if self.baseline not in self.results:
-            raise GramfoldError(f"no method is called {self.baseline!r}; compared are: {', '.join(self.results)}")
+            raise ResultError(f"no method is called {self.baseline!r}; compared are: {', '.join(self.results)}")
 
     @classmethod
     def of_pages(cls, pages: Sequence[Mapping[str, Any]], baseline: str | None = None) -> "Comparison":
@@ -83,7 +83,7 @@ class Comparison:
         client, interval and p-value therefore describe these clients, and are too narrow for a claim about others.
         """
         if by not in PAIRINGS:
-            raise GramfoldError(f"differences are paired by {' or '.join(PAIRINGS)}, not {by!r}")
+            raise ResultError(f"differences are paired by {' or '.join(PAIRINGS)}, not {by!r}")
         values_of, name, other = (
             self._by_seed if by == "seed" else self._by_client,
             measure or self.figure,
@@ -105,7 +105,7 @@ class Comparison:
 
     def _of(self, method: str) -> Sequence[Entry]:
         if method not in self.results:
-            raise GramfoldError(f"no method is called {method!r}; compared are: {', '.join(self.results)}")
+            raise ResultError(f"no method is called {method!r}; compared are: {', '.join(self.results)}")
         return self.results[method]
 
     def _by_seed(self, method: str, measure: str) -> dict[Any, float]:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gramfold.errors import GramfoldError, LearnedFeaturesWarning
+from gramfold.errors import LearnedFeaturesWarning, ResultError
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method
@@ -41,14 +41,14 @@ class Run:
         """A client's samples as methods see them, checked."""
         samples = self.task.admit(name, X, y)
         if not samples.n:
-            raise GramfoldError(f"client {name!r} has no samples")
+            raise ResultError(f"client {name!r} has no samples")
         return samples
 
     def head(self, name: str, train: Samples) -> Head:
         """The head of a client with these training samples: one that is in the sum, or one that comes afterwards."""
         counted = self.samples.get(name, 0)
         if counted and counted != train.n:
-            raise GramfoldError(f"{counted} samples of client {name!r} are in this model and {train.n} were given; give those")
+            raise ResultError(f"{counted} samples of client {name!r} are in this model and {train.n} were given; give those")
         client, broadcast = ClientData(name, train, contributed=counted > 0), self.broadcast
         if client.contributed and self.method.answer is not None:  # from what it sent
             broadcast = self.method.answer(self.method.sent(client, self._revisable.again(self.task)), broadcast)
@@ -61,7 +61,7 @@ class Run:
         for name, train in forget.items():
             left = counted.pop(name, 0) - train.n
             if left < 0:
-                raise GramfoldError(f"cannot forget {train.n} samples of client {name!r}: {left + train.n} are in this model")
+                raise ResultError(f"cannot forget {train.n} samples of client {name!r}: {left + train.n} are in this model")
             if left:
                 self._require_by_sample(name)
             upload: Any = self._upload(name, train, begin)
@@ -85,7 +85,7 @@ class Run:
         for name in names:
             if name not in self.uploads:
                 known = f"there are: {', '.join(list(self.uploads)[:8])}" if self.uploads else "run with keep_clients=True"
-                raise GramfoldError(f"this result does not hold what client {name!r} sent; {known}")
+                raise ResultError(f"this result does not hold what client {name!r} sent; {known}")
             total = total - self.uploads[name]
         counted = {name: n for name, n in self.samples.items() if name not in names}
         kept = {name: upload for name, upload in self.uploads.items() if name not in names}
@@ -95,12 +95,12 @@ class Run:
         """The run of a task with these further classes, which nobody has yet; `updated` then adds their samples."""
         known, total = self.task.labels, self._total()
         if known is None:
-            raise GramfoldError("labels= is for classes; this model predicts values")
+            raise ResultError("labels= is for classes; this model predicts values")
         more = [label for label in dict.fromkeys(labels) if label not in known]
         if not more:
             return self
         if len({type(label) for label in (*known, *more)}) > 1:
-            raise GramfoldError(f"labels= mixes class numbers and class names; this model's are {known[0]!r}, ...")
+            raise ResultError(f"labels= mixes class numbers and class names; this model's are {known[0]!r}, ...")
         wider = (*known, *more)
         run = replace(self, task=replace(self.task, labels=wider, outputs=len(wider)), total=total.with_labels(wider))
         return replace(run, uploads={name: part.with_labels(wider) for name, part in self.uploads.items()})
@@ -108,7 +108,7 @@ class Run:
     def _changed(self, total: Any, counted: Mapping[str, int], kept: Mapping[str, Summed], begin: Record, fewer: bool) -> "Run":
         """The run of another sum."""
         if not total.n:
-            raise GramfoldError("no sample would be left in the model")
+            raise ResultError("no sample would be left in the model")
         if fewer and self._revisable.learned:
             warnings.warn(
                 "these samples are out of the model, but its features, or groups of clients, were learned with them; for what "
@@ -120,10 +120,9 @@ class Run:
 
     def _require_by_sample(self, name: str) -> None:
         if not self._revisable.by_sample:
-            raise GramfoldError(
+            raise ResultError(
                 f"what client {name!r} takes out of its targets, or its group, depends on all of its samples: give all that are "
-                "in the model to forget and all that shall be in it to add, in one update; or run with own_parts=False and "
-                "groups=False"
+                f"in the model to forget and all that shall be in it to add, in one update; or {self.method.remedy('by sample')}"
             )
 
     def _upload(self, name: str, train: Samples, begin: Record) -> Summed:
@@ -134,9 +133,9 @@ class Run:
         if self.total is not None:
             return self.total
         if self.method.rounds == 0:
-            raise GramfoldError(f"{self.method.name} shares nothing between clients: there is nothing to add to or to forget")
+            raise ResultError(f"{self.method.name} shares nothing between clients: there is nothing to add to or to forget")
         _ = self._revisable
-        raise GramfoldError(
+        raise ResultError(
             f"this result does not hold the sum of the moments (above {KEPT_BYTES >> 20} MB it is only kept on request); "
             "run again with keep_total=True"
         )
@@ -144,11 +143,11 @@ class Run:
     @property
     def _revisable(self) -> Revisable:
         if self.method.rounds_numbers:
-            raise GramfoldError(f"samples whose numbers travelled in {self.method.precision} do not come out of a sum exactly")
+            raise ResultError(f"samples whose numbers travelled in {self.method.precision} do not come out of a sum exactly")
         found = self.method.revisable(self.broadcast)
         if found is None:
             name, rounds = self.method.name, self.method.rounds
-            raise GramfoldError(f"{name} has {rounds} rounds; only a method of one sum can add and forget exactly")
+            raise ResultError(f"{name} has {rounds} rounds; only a method of one sum can add and forget exactly")
         return found
 
 

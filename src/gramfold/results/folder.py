@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gramfold import wire
-from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.errors import MALFORMED, FileError, ResultError
 from gramfold.report import render_page
 from gramfold.results.result import Result
 from gramfold.results.saved import make_folder
@@ -49,13 +49,13 @@ def read_page(source: Path) -> dict[str, Any]:
         content = json.loads(wire.read(path))
         written = content.get("format", 1)
     except MALFORMED:
-        raise GramfoldError(f"{path} is not a result of gramfold run") from None
+        raise ResultError(f"{path} is not a result of gramfold run") from None
     try:
         content = content if written == 1 and wire.CHECKSUM not in content else wire.opened(content)
     except ValueError:
-        raise GramfoldError(f"{path} is not as it was written: its checksum is missing or does not fit") from None
+        raise FileError(f"{path} is not as it was written: its checksum is missing or does not fit") from None
     if not isinstance(written, int) or written > FORMAT:
-        raise GramfoldError(f"{path} was written by a newer gramfold (format {written}, this reads {FORMAT}); upgrade")
+        raise FileError(f"{path} was written by a newer gramfold (format {written}, this reads {FORMAT}); upgrade")
     found: dict[str, Any] = content
     return found
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gramfold import evaluation, report
-from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.errors import MALFORMED, ResultError
 from gramfold.evaluation import Calibration, Evaluation, Scored
 from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
 from gramfold.methods import ClientData
 from gramfold.methods.finishing import finished, shared_head
-from gramfold.methods.protocol import told
+from gramfold.methods.protocol import reported
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.results import saved
@@ -76,7 +76,7 @@ class Result(Figures):
         """A head for a client that joins after the last round, from the final broadcast and its own samples."""
         train = Samples(*(arrays.to_device(part, device) for part in self.run.task.admit(name, X, y)))
         if not train.n:
-            raise GramfoldError(f"client {name!r} has no samples to learn from")
+            raise ResultError(f"client {name!r} has no samples to learn from")
         run, client = self.run, ClientData(name, train)
         return finished(run.method.personalize(client, run.broadcast), run.method, client, run.broadcast, run.task)
 
@@ -85,11 +85,11 @@ class Result(Figures):
         if client is None:
             head, name = self.global_head, "all clients"
             if head is None:
-                raise GramfoldError(f"{self.method} has no shared model; name a client: evaluate(X, y, client=...)")
+                raise ResultError(f"{self.method} has no shared model; name a client: evaluate(X, y, client=...)")
         else:
             if client not in self.heads:
                 known = ", ".join(map(repr, list(self.heads)[:5])) + (", ..." if len(self.heads) > 5 else "")
-                raise GramfoldError(f"no head of a client {client!r} here; there are: {known or 'none (heads were not kept)'}")
+                raise ResultError(f"no head of a client {client!r} here; there are: {known or 'none (heads were not kept)'}")
             head, name = self.heads[client], client
         return Evaluation.of(evaluation.score_head(head, self.run.given(name, X, y)), self.classification)
 
@@ -134,7 +134,7 @@ class Result(Figures):
 
     def _require_exact(self) -> None:
         if "dp" in self.privacy:
-            raise GramfoldError(
+            raise ResultError(
                 "this model was made with noise, and cannot be changed without releasing its samples once more; run again"
             )
 
@@ -147,7 +147,7 @@ class Result(Figures):
         self._require_exact()
         gone = [client for client in federation if client.name == name]
         if not gone:
-            raise GramfoldError(f"no client of the federation is called {name!r}")
+            raise ResultError(f"no client of the federation is called {name!r}")
         run = self.run.updated({}, {name: gone[0].train()})
         return self._of(run).refresh(replace(federation, clients=[client for client in federation if client.name != name]))
 
@@ -159,7 +159,7 @@ class Result(Figures):
         """The same model with every client's head and figures made anew. The bytes are those of sending the model again."""
         theirs, ours = federation.task, self.run.task
         if (theirs.inputs, theirs.labels, theirs.outputs) != (ours.inputs, ours.labels, ours.outputs):
-            raise GramfoldError("the federation's inputs or classes are not those of this result")
+            raise ResultError("the federation's inputs or classes are not those of this result")
         begun = time.perf_counter()
         clients, heads, sent = {}, {}, self.run.broadcast.pack().wire_bytes
         for client in federation:
@@ -173,7 +173,7 @@ class Result(Figures):
 
     def _of(self, run: Run) -> "Result":
         """The result of another run of the same method, before any client has made its head."""
-        head, chosen = shared_head(run.method, run.broadcast, run.task), told(run.broadcast, "chosen")
+        head, chosen = shared_head(run.method, run.broadcast, run.task), reported(run.broadcast, "chosen")
         return replace(self, clients={}, heads={}, global_head=head, seconds={}, run=run, chosen=chosen, history=())
 
     # --- on disk ---
@@ -240,7 +240,7 @@ class Result(Figures):
             )
             made.to_dict()  # where nothing can be computed with them, these are no figures
         except MALFORMED as error:
-            raise GramfoldError(f"{folder} holds no readable result: {error!r}") from None
+            raise ResultError(f"{folder} holds no readable result: {error!r}") from None
         return made
 
     # --- to look at ---

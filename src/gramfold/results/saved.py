@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gramfold import uploads, wire
-from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.errors import MALFORMED, FileError, GramfoldError, ResultError
 from gramfold.federation import Task
 from gramfold.heads import Head, load_head
 from gramfold.methods import check_from_file, saved_method, spec_of
@@ -67,7 +67,7 @@ class SavedRun(Record, kind="run"):
             samples = {str(name): int(n) for name, n in self.samples.items()}
             return Run(method, task_from_dict(self.task), self.broadcast, total, samples, kept)
         except MALFORMED as error:
-            raise GramfoldError(f"not a readable run: {error!r}") from None
+            raise ResultError(f"not a readable run: {error!r}") from None
 
 
 def _packed(upload: Any) -> dict[str, Any]:
@@ -106,12 +106,12 @@ def read(folder: Path) -> tuple[SavedRun, Head | None, dict[str, Head]]:
     tagged = fields.get("format") if isinstance(fields, dict) else None
     written = tagged.get("value", 1) if isinstance(tagged, dict) else 1
     if not isinstance(written, int) or written > FORMAT:
-        raise GramfoldError(f"{path} was written by a newer gramfold (format {written}, this reads {FORMAT}); upgrade")
+        raise FileError(f"{path} was written by a newer gramfold (format {written}, this reads {FORMAT}); upgrade")
     saved = SavedRun.unpack(packet)
     try:
         files = {str(client["name"]): head_file(folder, str(client["name"])) for client in saved.clients}
     except MALFORMED as error:
-        raise GramfoldError(f"{path} is damaged: {error!r}") from None
+        raise FileError(f"{path} is damaged: {error!r}") from None
     shared = load_head(folder / SHARED) if (folder / SHARED).exists() else None
     return saved, shared, {name: load_head(file) for name, file in files.items() if file.exists()}
 
@@ -133,7 +133,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise GramfoldError(f"cannot make folder {folder}: {error.strerror}") from None
+        raise FileError(f"cannot make folder {folder}: {error.strerror}") from None
 
 
 def task_from_dict(fields: Mapping[str, Any]) -> Task:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, ServingError
 from gramfold.heads import Head, load_head
 from gramfold.imports import require
 from gramfold.report.text import size
@@ -33,10 +33,10 @@ def load_heads(
     stems = [path.stem for path in paths]
     names = [path.stem if stems.count(path.stem) == 1 else f"{path.absolute().parent.name}-{path.stem}" for path in paths]
     if len(set(names)) < len(names):
-        raise GramfoldError("two of the heads have the same name; rename a file")
+        raise ServingError("two of the heads have the same name; rename a file")
     taken = {"predict", "health"} & set(names)
     if taken:
-        raise GramfoldError(f"a head cannot be called {min(taken)!r}; rename its file")
+        raise ServingError(f"a head cannot be called {min(taken)!r}; rename its file")
     return {name: Served(name, _fitting(path, most_memory), backbones) for name, path in zip(names, paths, strict=True)}
 
 
@@ -46,7 +46,7 @@ def _fitting(path: Path, most_memory: int) -> Head:
     maps = {stream.map.fingerprint: stream.map for stream in (*head.streams, *head.refinement)}
     takes = 8 * sum(getattr(map_, "drawn_numbers", 0) for map_ in maps.values())
     if takes > most_memory:
-        raise GramfoldError(f"{path} would take {size(takes)} of memory, more than {size(most_memory)}; see --most-memory")
+        raise ServingError(f"{path} would take {size(takes)} of memory, more than {size(most_memory)}; see --most-memory")
     return head
 
 
@@ -104,9 +104,9 @@ def make_app(heads: Mapping[str, Served], hosts: Sequence[str] = LOOPBACK, key: 
                 file = form.get("image")
                 image = None if file is None or isinstance(file, str) else bytes(await file.read())
         except Exception as error:  # its parser raises what it likes
-            raise GramfoldError(f"the form cannot be read: {type(error).__name__}") from None
+            raise ServingError(f"the form cannot be read: {type(error).__name__}") from None
         if image is None:
-            raise GramfoldError("the form has no file `image`")
+            raise ServingError("the form has no file `image`")
         return image
 
     routes = [

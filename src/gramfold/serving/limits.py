@@ -1,5 +1,5 @@
-"""What a stranger may cost a server: how much it sends, for how long, how often at once, under which name of the host, with which
-key. All of it is decided before anything is parsed, whatever the web server in front has let through."""
+"""What anybody who reaches a server may cost it: how much is sent, for how long, how often at once, under which name of the host,
+with which key. All of it is decided before anything is parsed, whatever the web server in front has let through."""
 
 import asyncio
 import hmac

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.backbones import IMAGES, TEXTS, Backbone, reopen
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, ServingError
 from gramfold.heads import Head
 from gramfold.imports import require
 from gramfold.numerics.arrays import to_numpy
@@ -61,13 +61,13 @@ class Served:
         rows lack columns, or have words that the head does not know."""
         given = [key for key in ("features", "rows", "texts") if key in question]
         if len(given) != 1 or given[0] not in self.takes:
-            raise GramfoldError(f"{self.name} takes one of: {', '.join(self.takes)}")
+            raise ServingError(f"{self.name} takes one of: {', '.join(self.takes)}")
         origin = question.get("origin")
         if origin is not None and self.head.origin is not None:
             self.head.origin.require(Origin(BACKBONE, "these features", str(origin)), "the question")
         values = question[given[0]]
         if not isinstance(values, list) or not values or len(values) > MOST_SAMPLES:
-            raise GramfoldError(f"`{given[0]}` must be a list of 1 to {MOST_SAMPLES} samples")
+            raise ServingError(f"`{given[0]}` must be a list of 1 to {MOST_SAMPLES} samples")
         if given[0] == "features":
             return {"predictions": self._predicted(np.asarray(values, dtype=np.float64) if _even(values) else values, novelty)}
         if given[0] == "texts":
@@ -78,18 +78,18 @@ class Served:
     def see(self, image: bytes, novelty: bool = False) -> dict[str, Any]:
         """The prediction for an image's file."""
         if "image" not in self.takes:
-            raise GramfoldError(f"{self.name} takes {', '.join(self.takes)}, no image")
+            raise ServingError(f"{self.name} takes {', '.join(self.takes)}, no image")
         try:
             check_pixels(image)
             return {"predictions": self._predicted(self._extracted(IMAGES, [image]), novelty)}
         except GramfoldError as error:
-            raise GramfoldError(f"the image {error}" if str(error).startswith("cannot be read") else str(error)) from None
+            raise ServingError(f"the image {error}" if str(error).startswith("cannot be read") else str(error)) from None
 
     def _extracted(self, kind: str, samples: list[Any]) -> np.ndarray:
         assert self.head.origin is not None
         backbone = self._backbones.of(self.head.origin)
         if backbone.kind != kind:
-            raise GramfoldError(f"{self.name} takes {backbone.kind}, not {kind}")
+            raise ServingError(f"{self.name} takes {backbone.kind}, not {kind}")
         with self._backbones.lock:
             return backbone(samples)
 
@@ -97,7 +97,7 @@ class Served:
         assert self.head.origin is not None
         if not all(isinstance(row, Mapping) for row in rows):
             names = TableEncoder.reopen(self.head.origin).names
-            raise GramfoldError(f"`rows` must be objects with the columns {', '.join(names)}")
+            raise ServingError(f"`rows` must be objects with the columns {', '.join(names)}")
         return encoded_with_remark(self.head.origin, rows, "the question")
 
     def _predicted(self, rows: Any, novelty: bool) -> list[dict[str, Any]]:
@@ -112,7 +112,7 @@ class Served:
         try:
             scores = self._in_parts(rows, self.head.scores)
         except (OverflowError, RecursionError):
-            raise GramfoldError("the samples hold a number that is none, such as one of 400 digits") from None
+            raise ServingError("the samples hold a number that is none, such as one of 400 digits") from None
         if head.labels is None:
             return [{"values": values} for values in scores.tolist()]
         best = scores.argmax(1)
@@ -138,9 +138,9 @@ def check_pixels(image: bytes) -> None:
         with images.open(io.BytesIO(image)) as opened:
             width, height = opened.size
     except Exception as error:  # decoders of many formats raise what they like
-        raise GramfoldError(f"cannot be read as an image: {type(error).__name__}: {error}") from None
+        raise ServingError(f"cannot be read as an image: {type(error).__name__}: {error}") from None
     if width * height > MOST_PIXELS:
-        raise GramfoldError(f"cannot be read as an image: {width} x {height} pixels are more than {MOST_PIXELS // 10**6} million")
+        raise ServingError(f"cannot be read as an image: {width} x {height} pixels are more than {MOST_PIXELS // 10**6} million")
 
 
 def _even(values: list[Any]) -> bool:
@@ -170,18 +170,18 @@ def read_question(body: bytes) -> Mapping[str, Any]:
     try:
         question = json.loads(body)
     except (ValueError, RecursionError):
-        raise GramfoldError('the question is no JSON; write for example {"features": [[...]]}') from None
+        raise ServingError('the question is no JSON; write for example {"features": [[...]]}') from None
     if not isinstance(question, dict):
-        raise GramfoldError('the question must be a JSON object, such as {"features": [[...]]}')
+        raise ServingError('the question must be a JSON object, such as {"features": [[...]]}')
     return question
 
 
 def check_parts(body: bytes) -> None:
     """Raise for JSON of more parts, or nested deeper, than any question is: before it is parsed, from its bytes alone."""
     if sum(map(body.count, (b",", b"[", b"{"))) > MOST_PARTS:
-        raise GramfoldError(f"the question has more than {MOST_PARTS} numbers and words; ask for fewer samples at once")
+        raise ServingError(f"the question has more than {MOST_PARTS} numbers and words; ask for fewer samples at once")
     letters = np.frombuffer(body, np.uint8)
     marks = letters[(letters == 91) | (letters == 93) | (letters == 123) | (letters == 125)]  # [ ] { }
     depth = np.cumsum(np.where((marks == 91) | (marks == 123), 1, -1), dtype=np.int32)
     if len(depth) and depth.max() > DEEPEST:
-        raise GramfoldError(f"the question is nested deeper than {DEEPEST} lists, or is no JSON")
+        raise ServingError(f"the question is nested deeper than {DEEPEST} lists, or is no JSON")

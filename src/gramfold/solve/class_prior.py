@@ -53,7 +53,7 @@ class ClassPrior:
     def left_out(self, whose: np.ndarray, codes: np.ndarray, once: np.ndarray, fresh: bool = False) -> tuple[np.ndarray, ...]:
         """The same for samples of the clients `whose`, by the others alone: one of class `codes` that counts `once` is left out.
         Samples that are alike share one: these (cases x C), and the case of each sample. `fresh`: with the strength that a fresh
-        draw has, all of a; for a left-out sample that is the honest prior."""
+        draw has, all of a; for a left-out sample that is the right prior."""
         classes = self.counts.shape[1]
         cases, case = _alike(whose * classes + codes, once)
         client, place = cases[0].astype(int) // classes, cases[0].astype(int) % classes

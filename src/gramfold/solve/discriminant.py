@@ -50,15 +50,15 @@ class Discriminant(Record, kind="discriminant"):
         within = (with_itself - (centroids.T * counts) @ centroids) / n
         around = centroids - mean
         between = (around.T * counts) @ around / n
-        # the scores add up to one but for a penalty, or rounding: whitening their sum would blow up what is left of it
-        contrast = np.eye(classes) - 1.0 / classes
-        between, within = (contrast @ part @ contrast for part in (between, within))
+        # the scores add up to one but for a penalty, or rounding: only contrasts between them are whitened
+        contrasts = scipy.linalg.helmert(classes).T
+        between, within = (contrasts.T @ part @ contrasts for part in (between, within))
         floor = 1e-6 * max(np.trace(within), np.trace(between), 1e-300) / classes
-        within[np.diag_indices(classes)] += floor
+        within[np.diag_indices(classes - 1)] += floor
         values, vectors = scipy.linalg.eigh(_positive(within, floor))
         whiten = vectors / np.sqrt(values)
         _, turned = scipy.linalg.eigh(whiten.T @ between @ whiten)
-        axes = _settled(whiten @ turned[:, ::-1][:, :directions])
+        axes = _settled(contrasts @ whiten @ turned[:, ::-1][:, :directions])
         return cls(mean, axes, around @ axes)
 
     def correlation(self, counts: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""The shared discriminant without one of its samples, for each of a client's samples: an honest score is not enough.
+"""The shared discriminant without one of its samples, for each of a client's samples: a left-out score is not enough.
 
 A class's centroid has a share of each of its samples, in as many directions as there are classes: among a hundred classes of a
 hundred samples, evidence that keeps it promises two or three points too much. And taking its score out of the centroid alone

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import ColumnsError, LabelsError, SamplesError
 from gramfold.numerics import inputs as check
 
 IMAGES, TEXTS, COLUMNS, NUMBERS = "images", "texts", "columns", "numbers"
@@ -49,7 +49,7 @@ class Columns:
             )
             return columns
         if isinstance(columns, str):
-            raise GramfoldError(f"columns= lists those to use; for {columns!r} alone write columns=[{columns!r}]")
+            raise ColumnsError(f"columns= lists those to use; for {columns!r} alone write columns=[{columns!r}]")
         roles = {name.removesuffix("_column"): column for name, column in named.items()}
         return cls(**roles, only=tuple(columns or ()))
 
@@ -79,7 +79,7 @@ class Source:
 
     def __post_init__(self) -> None:
         if not self.n:
-            raise GramfoldError(f"{self.name} holds no samples; leave it out")
+            raise SamplesError(f"{self.name} holds no samples; leave it out")
         if self.labels is not None:
             values = check.values(self.labels, self.n, None, self.name) if self.regression else None
             object.__setattr__(self, "labels", check.labels(self.labels, self.n, self.name) if values is None else values)
@@ -96,7 +96,7 @@ class Source:
         """The labels; raises where there are none."""
         if self.labels is None:
             columns = f"; its columns: {', '.join(list(self.items)[:12])}" if isinstance(self.items, Mapping) else ""
-            raise GramfoldError(
+            raise LabelsError(
                 f"{self.name} has no labels; name the column with --label-column (in Python label_column=), or put images in a "
                 f"folder per class{columns}"
             )
@@ -121,5 +121,5 @@ def split_of(words: Sequence[Any], whose: str) -> np.ndarray:
     known = {**dict.fromkeys((*TRAINING, "true", "1"), True), **dict.fromkeys((*TESTING, "false", "0"), False)}
     wrong = next((word for word in found if word not in known), None)
     if wrong is not None:
-        raise GramfoldError(f"{whose}: the split of a sample is train or test, found {wrong!r}")
+        raise SamplesError(f"{whose}: the split of a sample is train or test, found {wrong!r}")
     return np.array([known[word] for word in found], dtype=bool)

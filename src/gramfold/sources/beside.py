@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import LabelsError, SamplesError
 from gramfold.numerics.arrays import is_sparse, is_torch, to_numpy
 from gramfold.sources.base import NUMBERS, Columns, Source
 from gramfold.sources.pairs import kind_of, numbers
@@ -25,9 +25,9 @@ def beside_source(data: tuple[Any, ...], name: str, kind: str | None, columns: C
     sizes = [_length(part) for part in data]
     for here, beside in zip(sizes[::2], sizes[1::2], strict=True):
         if here != beside:
-            raise GramfoldError(f"{name} has {here} samples but {beside} labels")
+            raise LabelsError(f"{name} has {here} samples but {beside} labels")
     if not sizes[0]:
-        raise GramfoldError(f"{name} holds no samples; leave it out")
+        raise SamplesError(f"{name} holds no samples; leave it out")
     found = kind or (NUMBERS if is_sparse(data[0]) else kind_of(data[0][0]))
     parts = data[::2]
     if found != NUMBERS:

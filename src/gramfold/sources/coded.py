@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import ColumnsError
 from gramfold.origin import Origin
 from gramfold.sources.base import COLUMNS, Source
 from gramfold.sources.cells import Cells, Table, is_date, is_missing, number_of
@@ -49,7 +49,7 @@ class CodedTable:
             return
         values = self.cells[name].values
         example = next(int(row) for row in training[odd] if not is_missing(value := values.item(row)) and not _is_plain(value))
-        raise GramfoldError(
+        raise ColumnsError(
             f"column {name!r} holds a {there[odd][:-1]} in {self.source.called(example)}, and only {there[other]} "
             f"in {self._owner(training[other])}; write it the same way everywhere, or leave it out with --columns "
             "(in Python columns=)"

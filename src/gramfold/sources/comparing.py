@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import LabelsError
 from gramfold.sources.cells import as_numbers, as_words, number_of
 
 WRITTEN = re.compile(r"\s*(.+?)\s*(>=|<=|==|!=|=|>|<)\s*(.+?)\s*")
@@ -30,7 +30,7 @@ class Comparison:
         """What a text such as "num > 0" or "outcome = ill" says; None for the name of a column."""
         found = WRITTEN.fullmatch(text)
         if found is not None and found[3][0] in "<>=!":
-            raise GramfoldError(f"cannot read the comparison {text!r}; write it as in 'num > 0' or 'outcome = ill'")
+            raise LabelsError(f"cannot read the comparison {text!r}; write it as in 'num > 0' or 'outcome = ill'")
         return None if found is None else cls(*found.groups())
 
     def __call__(self, values: np.ndarray, whose: str) -> np.ndarray:
@@ -38,11 +38,11 @@ class Comparison:
         words = as_words(values)
         gap = next((i for i, word in enumerate(words) if word is None), None)
         if gap is not None:
-            raise GramfoldError(f"{whose}: sample {gap} has no label: nothing in column {self.column!r}; leave it out")
+            raise LabelsError(f"{whose}: sample {gap} has no label: nothing in column {self.column!r}; leave it out")
         numbers, value = as_numbers(values), number_of(self.value)
         if self.sign in ORDER:
             if numbers is None or value is None:
-                raise GramfoldError(self._no_order(words, whose, value))
+                raise LabelsError(self._no_order(words, whose, value))
             return np.asarray(ORDER[self.sign](numbers, value), dtype=np.int64)
         same = np.array([word == self.value for word in words]) if numbers is None or value is None else numbers == value
         return np.asarray(~same if self.sign == "!=" else same, dtype=np.int64)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.errors import MALFORMED, ColumnsError, FileError
 from gramfold.origin import TABLE, Origin
 from gramfold.sources.cells import Cells, Table, is_date, is_missing, number_of
 from gramfold.sources.statistics import LARGEST, ColumnStatistics, TableStatistics, check_words
@@ -47,7 +47,7 @@ class Numbers:
     def __call__(self, cells: Cells) -> np.ndarray:
         numbers = cells.numbers
         if numbers is None or (cells.dates != self.dates and not np.isnan(numbers).all()):
-            raise GramfoldError(self._other(cells))
+            raise ColumnsError(self._other(cells))
         known = np.abs(numbers) < LARGEST
         scaled = np.where(known, (np.where(known, numbers, self.mean) - self.mean) / self.spread, 0.0)
         return np.column_stack([scaled, ~known]) if self.gaps else scaled[:, None]
@@ -84,7 +84,7 @@ class Categories:
 
     def __post_init__(self) -> None:
         if len(self.words) > MOST_CATEGORIES:
-            raise GramfoldError(
+            raise ColumnsError(
                 f"column {self.name!r} has {len(self.words)} categories; leave it out, or name it as text for a backbone"
             )
 
@@ -126,7 +126,7 @@ class TableEncoder:
         self.columns = [title for part in self.parts.values() for title in part.titles]
         """What each number is."""
         if not self.columns:
-            raise GramfoldError("the table has no column with anything in it that an encoder takes")
+            raise ColumnsError("the table has no column with anything in it that an encoder takes")
 
     @property
     def places(self) -> dict[str, list[int]]:
@@ -163,7 +163,7 @@ class TableEncoder:
         present = [name for name in self.names if name in table]
         if not present:
             listed = ", ".join(self.names[:12]) + (", ..." if len(self.names) > 12 else "")
-            raise GramfoldError(f"the table has none of the columns that its encoder takes: {listed}")
+            raise ColumnsError(f"the table has none of the columns that its encoder takes: {listed}")
         nothing = np.full(len(table[present[0]]), np.nan)
         return {name: Cells(np.asarray(table[name]) if name in table else nothing) for name in self.names}
 
@@ -177,11 +177,11 @@ class TableEncoder:
     def reopen(cls, origin: Origin) -> "TableEncoder":
         """The encoder that a head's numbers came from."""
         if origin.kind != TABLE:
-            raise GramfoldError(f"these features come from {origin}, not from a table")
+            raise ColumnsError(f"these features come from {origin}, not from a table")
         try:
             parts = {str(name): _read_part(str(name), dict(fields)) for name, fields in origin.options["columns"]}
         except MALFORMED as error:
-            raise GramfoldError(f"cannot read a table's encoder: {error}") from None
+            raise ColumnsError(f"cannot read a table's encoder: {error}") from None
         return cls(parts)
 
 
@@ -201,9 +201,7 @@ def _described(part: Numbers | Categories) -> dict[str, Any]:
 
 def _read_part(name: str, fields: dict[str, Any]) -> Numbers | Categories:
     if "counts" in fields:
-        raise GramfoldError(
-            "this was made by an older gramfold, which kept every word of every table: delete it, and make it again"
-        )
+        raise FileError("this was made by an older gramfold, which kept every word of every table: delete it, and make it again")
     if "words" in fields:
         part: Numbers | Categories = Categories(name, **{**fields, "words": tuple(fields["words"])})
     else:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import ColumnsError, GramfoldError, SamplesError
 from gramfold.origin import Origin, known_rows
 from gramfold.sources.cells import Table
 from gramfold.sources.encoder import TableEncoder
@@ -28,7 +28,7 @@ def raw_table(data: Any, whose: str = "the table") -> Table:
     """Its columns."""
     if isinstance(data, str | Path):
         if not is_table_file(data):
-            raise GramfoldError(f"{data} is no table; give one of {', '.join(TABLES)}, a frame, a mapping of columns, or rows")
+            raise ColumnsError(f"{data} is no table; give one of {', '.join(TABLES)}, a frame, a mapping of columns, or rows")
         return read_table(Path(data))
     if _is_series(data):
         data = data.to_dict()
@@ -55,12 +55,12 @@ def encoded_with_remark(origin: Origin, data: Any, whose: str = "the table") -> 
     encoder, table = _encoder_of(origin), raw_table(data, whose)
     name = Path(data).name if isinstance(data, str | Path) else whose
     if not max(map(len, table.values()), default=0):
-        raise GramfoldError(f"{name} holds no samples")
+        raise SamplesError(f"{name} holds no samples")
     try:
         cells = encoder.read(table)
         rows, unknown = encoder.encode(cells), encoder.unknown(cells)
     except GramfoldError as error:
-        raise GramfoldError(f"{name}: {error}") from None
+        raise type(error)(f"{name}: {error}") from None
     n = len(rows)
     said = [_lacking(encoder, table)]
     said += [
@@ -106,7 +106,7 @@ def _is_column(values: Any) -> bool:
 def _cells(values: list[Any], title: str, whose: str) -> np.ndarray:
     odd = next((i for i, value in enumerate(values) if _is_column(value)), None)
     if odd is not None:
-        raise GramfoldError(f"{whose}: sample {odd} has a {type(values[odd]).__name__} in column {title!r}; give one value")
+        raise ColumnsError(f"{whose}: sample {odd} has a {type(values[odd]).__name__} in column {title!r}; give one value")
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column

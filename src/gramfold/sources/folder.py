@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError
 from gramfold.sources.base import IMAGES, TESTING, TRAINING, Source, split_of
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
@@ -23,10 +23,10 @@ def image_folder(folder: str | Path) -> Source:
     """The images of a folder, sorted by path; how deep they lie says what the folders are."""
     place = Path(folder)
     if not place.is_dir():
-        raise GramfoldError(f"no such folder: {place}")
+        raise FileError(f"no such folder: {place}")
     paths = sorted(_images(place))
     if not paths:
-        raise GramfoldError(f"{place} holds no images ({', '.join(sorted(SUFFIXES))}), and no tables; {LAYOUT}")
+        raise FileError(f"{place} holds no images ({', '.join(sorted(SUFFIXES))}), and no tables; {LAYOUT}")
     parts = [path.relative_to(place).parts[:-1] for path in paths]
     train = None
     if parts[0] and {part[0].lower() for part in parts if part} <= {*TRAINING, *TESTING}:
@@ -35,7 +35,7 @@ def image_folder(folder: str | Path) -> Source:
     depth = len(parts[0])
     odd = next((path for path, part in zip(paths, parts, strict=True) if len(part) != depth), None)
     if odd is not None or depth > 2:
-        raise GramfoldError(f"{odd or paths[0]} does not lie as deep as it should; {LAYOUT}")
+        raise FileError(f"{odd or paths[0]} does not lie as deep as it should; {LAYOUT}")
     labels = np.array([part[-1] for part in parts]) if depth else None
     client = np.array([part[0] for part in parts]) if depth == 2 else None
     return Source(place.name or str(place), IMAGES, paths, labels, client, train)
@@ -56,5 +56,5 @@ def _images(folder: Path) -> Iterator[Path]:
         for name in (*folders, *images):
             path = os.path.join(place, name)
             if os.path.islink(path) and os.path.commonpath([root, os.path.realpath(path)]) != root:
-                raise GramfoldError(f"{path} is a link that leads out of {folder}; put the images themselves there")
+                raise FileError(f"{path} is a link that leads out of {folder}; put the images themselves there")
         yield from (Path(place) / name for name in images)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import ColumnsError, FileError, LabelsError
 from gramfold.sources.base import COLUMNS, IMAGES, TEXTS, Columns, Source
 from gramfold.sources.beside import beside_source, is_beside
 from gramfold.sources.folder import image_folder
@@ -37,8 +37,8 @@ def open_source(path: str, columns: Columns | None = None, kind: str | None = No
     if place.suffix.lower() == ".npz":
         return _images_of(place, columns.regression)
     if place.suffix.lower() in SPREADSHEETS:
-        raise GramfoldError(f"{path} is a spreadsheet; save it as CSV (UTF-8)")
-    raise GramfoldError(f"{path} is no folder of images or tables, and no .csv, .parquet or .npz file")
+        raise FileError(f"{path} is a spreadsheet; save it as CSV (UTF-8)")
+    raise FileError(f"{path} is no folder of images or tables, and no .csv, .parquet or .npz file")
 
 
 def _open_folder(place: Path, columns: Columns, kind: str | None) -> Source:
@@ -47,7 +47,7 @@ def _open_folder(place: Path, columns: Columns, kind: str | None) -> Source:
         require_no_images(place, tables)
         return _open_tables([place], columns, kind)
     if columns.regression:
-        raise GramfoldError(f"the folders in {place} are classes; for regression give a table of paths and values")
+        raise LabelsError(f"the folders in {place} are classes; for regression give a table of paths and values")
     return image_folder(place)
 
 
@@ -79,13 +79,13 @@ def source_of(data: Any, columns: Columns | None = None, kind: str | None = None
     if is_pairs(data) or is_beside(data) or is_frame(data) or hasattr(data, "items"):
         return _whole(data, type(data).__name__, columns, kind)
     if not isinstance(data, Iterable):
-        raise GramfoldError(f"cannot read samples of a {type(data).__name__}; give a path, a frame, or a mapping of columns")
+        raise ColumnsError(f"cannot read samples of a {type(data).__name__}; give a path, a frame, or a mapping of columns")
     items = list(data)
     if items and all(is_table_file(item) for item in items):
         return _open_tables(items, columns, kind)
     found = kind or (TEXTS if items and isinstance(items[0], str) else IMAGES)
     if found == COLUMNS:
-        raise GramfoldError("a list is of texts, of images or of files; give a table as a mapping of columns, or a frame")
+        raise ColumnsError("a list is of texts, of images or of files; give a table as a mapping of columns, or a frame")
     return Source("a list", found, items)
 
 
@@ -107,7 +107,7 @@ def client_source(name: str, data: Any, columns: Columns, kind: str | None = Non
         return _whole(data, whose, columns, kind)
     place = Path(data)
     if not is_table_file(place):
-        raise GramfoldError(f"client {name!r}: {place} is no table; give one of {', '.join(TABLES)}, a frame, or a Dataset")
+        raise FileError(f"client {name!r}: {place} is no table; give one of {', '.join(TABLES)}, a frame, or a Dataset")
     return table_source(read_table(place), columns, f"client {name!r} ({place.name})", place.parent, kind)
 
 
@@ -146,11 +146,11 @@ def _with_class_names(source: Source, features: Any, columns: Columns) -> Source
 def _images_of(path: Path, regression: bool) -> Source:
     found = read_arrays(path, ("images", "labels", "classes", "client", "train"))
     if "images" not in found:
-        raise GramfoldError(f"{path.name} holds no `images` for a backbone; features need none")
+        raise FileError(f"{path.name} holds no `images` for a backbone; features need none")
     labels = found.get("labels")
     if labels is not None and "classes" in found:
         names = found["classes"].astype(str)
         if labels.dtype.kind not in "iu" or labels.min(initial=0) < 0 or labels.max(initial=0) >= len(names):
-            raise GramfoldError(f"{path.name}: labels must be numbers that `classes` names")
+            raise LabelsError(f"{path.name}: labels must be numbers that `classes` names")
         labels = names[labels]
     return Source(path.name, IMAGES, list(found["images"]), labels, found.get("client"), found.get("train"), regression)

@@ -6,7 +6,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import ColumnsError, SamplesError
 from gramfold.numerics.arrays import is_sparse, is_torch, to_numpy
 from gramfold.sources.base import IMAGES, NUMBERS, TESTING, TEXTS, TRAINING, Columns, Source
 from gramfold.sources.reading import is_frame
@@ -52,7 +52,7 @@ def pairs_source(data: Any, name: str, kind: str | None, columns: Columns) -> So
     """A data set of pairs: samples, which are read when they are needed, and labels. `kind`: what a backbone takes."""
     dataset = _dataset_of(data, name)
     if not len(dataset):
-        raise GramfoldError(f"{name} holds no samples; leave it out")
+        raise SamplesError(f"{name} holds no samples; leave it out")
     first = _read(dataset, 0, name)
     labels = _labels(dataset, name) if columns.labelled else None
     items: Any = Read(dataset, name)
@@ -110,7 +110,7 @@ def numbers(items: Sequence[Any], name: str) -> np.ndarray:
     rows = [_row(item) for item in items]
     odd = next((i for i, row in enumerate(rows) if row.shape != rows[0].shape), None)
     if odd is not None:
-        raise GramfoldError(
+        raise SamplesError(
             f"{name}: sample {odd} has shape {rows[odd].shape}, sample 0 has {rows[0].shape}; bring them to one shape, or name a "
             "backbone that takes them as they are"
         )
@@ -142,7 +142,7 @@ def _dataset_of(data: Any, name: str) -> Any:
     if _is_loader(data):
         sampler = type(getattr(data, "sampler", None)).__name__
         if sampler not in ("SequentialSampler", "RandomSampler", "_InfiniteConstantSampler", "NoneType"):
-            raise GramfoldError(f"{name}: a loader with a {sampler} does not say which samples are its own; give a Subset")
+            raise SamplesError(f"{name}: a loader with a {sampler} does not say which samples are its own; give a Subset")
         data = data.dataset
     return data if hasattr(data, "__getitem__") and hasattr(data, "__len__") else list(data)
 
@@ -152,15 +152,15 @@ def _read(dataset: Any, i: int, name: str) -> tuple[Any, Any]:
     try:
         found = dataset[i]
     except Exception as error:  # a data set is the user's own code
-        raise GramfoldError(f"{name}: sample {i} cannot be read: {type(error).__name__}: {error}") from None
+        raise SamplesError(f"{name}: sample {i} cannot be read: {type(error).__name__}: {error}") from None
     if isinstance(found, Mapping):
-        raise GramfoldError(
+        raise ColumnsError(
             f"{name}: sample {i} is a mapping ({', '.join(map(str, list(found)[:6]))}); give pairs (x, y), or a data set of "
             "Hugging Face, whose columns go by name"
         )
     if not isinstance(found, tuple | list) or len(found) != 2:
         what = f"{len(found)} values" if isinstance(found, tuple | list) else f"a {type(found).__name__}"
-        raise GramfoldError(f"{name}: sample {i} is {what}; a data set gives pairs (x, y)")
+        raise SamplesError(f"{name}: sample {i} is {what}; a data set gives pairs (x, y)")
     return found[0], found[1]
 
 

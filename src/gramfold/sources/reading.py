@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import ColumnsError, FileError
 from gramfold.imports import require
 from gramfold.sources.cells import Table, is_missing
 
@@ -31,13 +31,13 @@ def read_table(path: Path) -> Table:
     comma is the decimal sign, as spreadsheets write it in half the world.
     """
     if not path.is_file():
-        raise GramfoldError(f"no such table: {path}")
+        raise FileError(f"no such table: {path}")
     if path.suffix.lower() in PARQUET:
         parquet = require("pyarrow.parquet", "tables", f"reading {path.name}")
         try:
             found = parquet.read_table(path)
         except Exception as error:  # pyarrow's errors share no base with others
-            raise GramfoldError(f"{path} is not a readable Parquet file: {error}") from None
+            raise FileError(f"{path} is not a readable Parquet file: {error}") from None
         return columns_of(found, path.name)
     header, rows, between = _csv_rows(path)
     columns = {name: [row[i] for row in rows] for i, name in enumerate(header) if not _is_index(name, rows, i, path.name)}
@@ -55,14 +55,14 @@ def _csv_rows(path: Path) -> tuple[list[str], list[list[str]], str]:
     try:
         rows = [row for row in csv.reader(lines, delimiter=between) if row]
     except (ValueError, csv.Error) as error:
-        raise GramfoldError(f"{path} is not a readable CSV file: {error}") from None
+        raise FileError(f"{path} is not a readable CSV file: {error}") from None
     if not rows:
-        raise GramfoldError(f"{path} is empty; its first line must name the columns")
+        raise ColumnsError(f"{path} is empty; its first line must name the columns")
     header = [name.strip() for name in rows[0]]
     _require_distinct([name for name in header if name], str(path))
     wrong = next((i for i, row in enumerate(rows, 1) if len(row) != len(header)), None)
     if wrong is not None:
-        raise GramfoldError(
+        raise ColumnsError(
             f"{path}: row {wrong} has {_values(len(rows[wrong - 1]))}, the header names {len(header)} columns; quote values "
             f"that hold {between!r}"
         )
@@ -73,15 +73,15 @@ def _text(path: Path) -> str:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise GramfoldError(f"cannot read {path}: {error.strerror}; ask for the right to, or copy it") from None
+        raise FileError(f"cannot read {path}: {error.strerror}; ask for the right to, or copy it") from None
     if content.startswith(UTF_16):
-        raise GramfoldError(f"{path} is UTF-16, not UTF-8 text; save it as CSV in UTF-8")
+        raise FileError(f"{path} is UTF-16, not UTF-8 text; save it as CSV in UTF-8")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         guess = content[error.start : error.start + 1].decode("latin-1")
-        raise GramfoldError(
+        raise FileError(
             f"{path} is not UTF-8 text; save it as CSV in UTF-8 (line {line} has a byte that would be {guess!r} in latin-1)"
         ) from None
 
@@ -89,7 +89,7 @@ def _text(path: Path) -> str:
 def _require_distinct(names: Sequence[str], whose: str) -> None:
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
-        raise GramfoldError(f"{whose}: two columns have the same name, {twice!r}; rename one")
+        raise ColumnsError(f"{whose}: two columns have the same name, {twice!r}; rename one")
 
 
 def _is_index(name: str, rows: Sequence[Sequence[str]], i: int, whose: str) -> bool:
@@ -117,7 +117,7 @@ def _with_points(values: list[str], name: str, path: Path) -> list[str]:
             return values  # a column of words, some of which have commas
     first = next((place for place in commas if _thousands(values[place])), None)
     if first is not None:
-        raise GramfoldError(
+        raise ColumnsError(
             f"{path}: sample {first} has {values[first].strip()!r} in column {name!r}, where the comma may part thousands or "
             "decimals; write numbers with a point, and nothing between thousands"
         )
@@ -162,7 +162,7 @@ def columns_of(frame: Any, whose: str = "") -> Table:
     odd = next((name for name, n in lengths.items() if n != next(iter(lengths.values()))), None)
     if odd is not None:
         first = next(iter(lengths))
-        raise GramfoldError(
+        raise ColumnsError(
             f"{whose}: column {odd!r} has {_values(lengths[odd])}, column {first!r} {lengths[first]}; give one each"
         )
     return table

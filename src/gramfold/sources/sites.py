@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import ColumnsError, FileError, LabelsError, SamplesError
 from gramfold.numerics.arrays import is_sparse
 from gramfold.sources.base import COLUMNS, Columns, Source
 from gramfold.sources.folder import SUFFIXES
@@ -35,7 +35,7 @@ def tables_in(folder: Path) -> list[Path]:
     try:
         files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     except OSError as error:
-        raise GramfoldError(f"cannot look into {folder}: {error.strerror}; ask for the right to, or copy it") from None
+        raise FileError(f"cannot look into {folder}: {error.strerror}; ask for the right to, or copy it") from None
     return [path for path in files if is_table_file(path)]
 
 
@@ -43,7 +43,7 @@ def require_no_images(folder: Path, tables: Sequence[Path]) -> None:
     """Raise where a folder's tables lie among images: which are the samples, nobody has said."""
     image = next((path for path in sorted(folder.rglob("*")) if path.suffix.lower() in SUFFIXES), None)
     if image is not None:
-        raise GramfoldError(
+        raise FileError(
             f"{folder} holds tables ({tables[0].name}) and images ({image.relative_to(folder)}); name the tables one by one, or "
             "name a backbone (--backbone) for the images"
         )
@@ -56,12 +56,12 @@ def files_of(given: Sequence[str | Path]) -> dict[str, Path]:
         if is_pattern(path):
             matching = [Path(match) for match in sorted(glob.glob(str(path)))]
             if not matching:
-                raise GramfoldError(f"no file matches {path}")
+                raise FileError(f"no file matches {path}")
             found += matching
         elif Path(path).is_dir():
             inside = tables_in(Path(path))
             if not inside:
-                raise GramfoldError(f"{path} holds no tables ({', '.join(TABLES)})")
+                raise SamplesError(f"{path} holds no tables ({', '.join(TABLES)})")
             found += inside
         else:
             found.append(Path(path))
@@ -70,9 +70,7 @@ def files_of(given: Sequence[str | Path]) -> dict[str, Path]:
     twice = next((i for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
         first = found[names.index(names[twice])]
-        raise GramfoldError(
-            f"two files are called {found[twice].stem!r}: {first} and {found[twice]}; rename one, or leave it out"
-        )
+        raise FileError(f"two files are called {found[twice].stem!r}: {first} and {found[twice]}; rename one, or leave it out")
     return dict(zip(names, found, strict=True))
 
 
@@ -94,7 +92,7 @@ def joined(names: Iterable[str], opened: Callable[[str, Columns], Source], colum
         titles = dict.fromkeys(title for part in parts for title in part.items)
         nowhere = next((title for title in columns.only if title not in titles), None)
         if nowhere is not None:
-            raise GramfoldError(f"no table of {name} has a column {nowhere!r}; correct --columns (in Python columns=)")
+            raise ColumnsError(f"no table of {name} has a column {nowhere!r}; correct --columns (in Python columns=)")
         items = {title: stacked([part.items.get(title) for part in parts], sizes) for title in titles}
     labels = None if parts[0].labels is None else np.concatenate([part.labels for part in parts if part.labels is not None])
     train = None if parts[0].train is None else np.concatenate([part.train for part in parts if part.train is not None])
@@ -110,7 +108,7 @@ def _together(parts: Sequence[Any]) -> Any:
     if all(isinstance(part, np.ndarray) for part in parts):
         shapes = {part.shape[1:] for part in parts}
         if len(shapes) > 1:
-            raise GramfoldError(f"samples differ in shape: {' and '.join(map(str, sorted(shapes)))}; bring them to one")
+            raise SamplesError(f"samples differ in shape: {' and '.join(map(str, sorted(shapes)))}; bring them to one")
         return np.concatenate(parts)
     if all(isinstance(part, list | Mapping) for part in parts):
         return [item for part in parts for item in part]
@@ -136,25 +134,23 @@ def _require_alike(sources: Mapping[str, Source]) -> None:
     parts = list(sources.values())
     for part in parts[1:]:
         if part.kind != parts[0].kind:
-            raise GramfoldError(f"{parts[0].name} holds {parts[0].kind}, {part.name} {part.kind}; give the same everywhere")
+            raise SamplesError(f"{parts[0].name} holds {parts[0].kind}, {part.name} {part.kind}; give the same everywhere")
     for what, column in (("labels", "label_column"), ("train", "split_column"), ("block", "block_column")):
         has = [getattr(part, what) is not None for part in parts]
         if any(has) and not all(has):
             word = {"labels": "labels", "train": "column that says train or test", "block": "column of blocks"}[what]
-            raise GramfoldError(
+            raise ColumnsError(
                 f"{parts[has.index(False)].name} has no {word}, {parts[has.index(True)].name} has; name the column with "
                 f"--{column.replace('_', '-')} (in Python {column}=)"
             )
     words = [part for part in parts if part.labels is not None and part.labels.dtype.kind == "U"]
     if words and len(words) < len(parts):
         number = next(part for part in parts if part not in words)
-        raise GramfoldError(
-            f"labels are words in {words[0].name} and numbers in {number.name}; write them the same way everywhere"
-        )
+        raise LabelsError(f"labels are words in {words[0].name} and numbers in {number.name}; write them the same way everywhere")
     if parts[0].kind == COLUMNS:
         strange = next((part for part in parts[1:] if not set(part.items) & set(parts[0].items)), None)
         if strange is not None:
-            raise GramfoldError(
+            raise ColumnsError(
                 f"{strange.name} and {parts[0].name} have no column in common; columns go by name, and theirs are "
                 f"{_listed(strange.items)} and {_listed(parts[0].items)}"
             )
@@ -164,7 +160,7 @@ def _require_no_clients(sources: Mapping[str, Source]) -> None:
     """Raise where a column with the usual name of one says that a file is of several clients."""
     for part in sources.values():
         if part.client is not None and len(set(part.client.tolist())) > 1:
-            raise GramfoldError(
+            raise ColumnsError(
                 f"{part.name} is one client, and has a column of several; say which one with --client-column (in Python "
                 "client_column=), or name the columns to use"
             )

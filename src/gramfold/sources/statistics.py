@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.errors import MALFORMED, ColumnsError, GramfoldError
 from gramfold.sources.cells import Cells, Table
 
 RELEASE_WORDS = 5
-"""How many training rows of a client have a word that may leave it, unless it is told otherwise."""
+"""How many training rows of a client must have a word that may leave it, by default."""
 MOST, LARGEST = 2**53, 1e100
 """Bounds of what another client may claim: samples, and numbers in them."""
 LONGEST = 100
@@ -58,7 +58,7 @@ class ColumnStatistics:
     def __add__(self, more: "ColumnStatistics") -> "ColumnStatistics":
         if self.present and more.present and self.kind != more.kind:
             one, other = sorted((self.kind, more.kind))
-            raise GramfoldError(f"it holds {one} at one client and {other} at another")
+            raise ColumnsError(f"it holds {one} at one client and {other} at another")
         present, apart = self.present + more.present, more.mean - self.mean
         share = more.present / max(present, 1)
         words = tuple(sorted({*(self.words or ()), *(more.words or ())}))
@@ -181,7 +181,7 @@ class TableStatistics:
         cls, table: Mapping[str, Cells], release_words: int = RELEASE_WORDS, wanted: Sequence[str] = ()
     ) -> "TableStatistics":
         if release_words < 1:
-            raise GramfoldError(f"release_words is how many rows must have a word, at least 1; got {release_words}")
+            raise ColumnsError(f"release_words is how many rows must have a word, at least 1; got {release_words}")
         return cls({name: ColumnStatistics.of(cells, release_words, wanted=name in wanted) for name, cells in table.items()})
 
     def __add__(self, more: "TableStatistics") -> "TableStatistics":
@@ -191,7 +191,7 @@ class TableStatistics:
             try:
                 folded[name] = self.by_column.get(name, nothing) + more.by_column.get(name, nothing_more)
             except GramfoldError as error:
-                raise GramfoldError(f"column {name!r} does not fold: {error}; make it the same everywhere") from None
+                raise type(error)(f"column {name!r} does not fold: {error}; make it the same everywhere") from None
         return TableStatistics(folded)
 
     def unused(self) -> dict[str, str]:
@@ -211,5 +211,5 @@ class TableStatistics:
                 made[str(name)] = ColumnStatistics(**{**fields, "words": None if words is None else tuple(words)})
                 made[str(name)].check()
         except MALFORMED as error:
-            raise GramfoldError(f"cannot read a table's statistics: {error}") from None
+            raise ColumnsError(f"cannot read a table's statistics: {error}") from None
         return cls(made)

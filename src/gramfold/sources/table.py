@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import ColumnsError, LabelsError
 from gramfold.sources.base import COLUMNS, IMAGES, NUMBERS, TEXTS, Columns, Source, split_of
 from gramfold.sources.cells import Table, as_numbers
 from gramfold.sources.comparing import Comparison
@@ -35,14 +35,14 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
         kind = IMAGES if found["path"] else TEXTS if found["text"] else COLUMNS
     roles = [column for what, column in found.items() if column is not None and what in ("label", "client", "split", "block")]
     if len(set(roles)) < len(roles):
-        raise GramfoldError(f"{name}: a column is named twice, as label, client, split or block; each has its own")
+        raise ColumnsError(f"{name}: a column is named twice, as label, client, split or block; each has its own")
     labels, client = (_words(table, found[what]) for what in ("label", "client"))
     if compared is not None and columns.labelled:
         labels = compared(table[compared.column], name)
     elif found["label"] is not None and columns.regression:
         labels = as_numbers(table[found["label"]])
         if labels is None:
-            raise GramfoldError(f"{name}: column {found['label']!r} holds more than numbers; regression takes numbers")
+            raise LabelsError(f"{name}: column {found['label']!r} holds more than numbers; regression takes numbers")
     if labels is not None and found["label"] is not None:
         _require_no_gap(labels, found["label"], name)
     block = None if found["block"] is None else table[found["block"]]
@@ -56,21 +56,19 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
             require_column(table, column, name)
         given = [column for column in given if column in table]
         if found["label"] in given:
-            raise GramfoldError(
+            raise LabelsError(
                 f"{name}: column {found['label']!r} holds the labels; a model that is given them has nothing to learn"
             )
         if not given and columns.only:
-            raise GramfoldError(
-                f"{name} has none of the columns to use ({', '.join(columns.only[:8])}); it has: {_listed(table)}"
-            )
+            raise ColumnsError(f"{name} has none of the columns to use ({', '.join(columns.only[:8])}); it has: {_listed(table)}")
         if not given:
-            raise GramfoldError(f"{name} has no columns but those that say what a sample is; it has: {_listed(table)}")
+            raise ColumnsError(f"{name} has no columns but those that say what a sample is; it has: {_listed(table)}")
         chosen = {column: table[column] for column in given}
         return Source(name, kind, chosen, labels, client, train, columns.regression, columns.only, block)
     wanted = found["path"] if kind == IMAGES else found["text"]
     if wanted is None:
         what = "path" if kind == IMAGES else "text"
-        raise GramfoldError(f"{name} has no column of {kind}; name it with --{what}-column; it has: {_listed(table)}")
+        raise ColumnsError(f"{name} has no column of {kind}; name it with --{what}-column; it has: {_listed(table)}")
     items: Any = table[wanted]
     if isinstance(items, np.ndarray):
         items = items.tolist()
@@ -78,7 +76,7 @@ def table_source(table: Table, columns: Columns, name: str, folder: Path | None 
             (i for i, value in enumerate(items) if value is None or (isinstance(value, float) and value != value)), None
         )
         if missing_at is not None:
-            raise GramfoldError(f"{name}: sample {missing_at} has nothing in column {wanted!r}; leave it out")
+            raise ColumnsError(f"{name}: sample {missing_at} has nothing in column {wanted!r}; leave it out")
         if kind == IMAGES:
             items = [(folder or Path()) / value if isinstance(value, str) else value for value in items]
     return Source(name, kind, items, labels, client, train, columns.regression, block=block)
@@ -92,7 +90,7 @@ def _vectors(table: Table, names: Sequence[str], whose: str) -> np.ndarray | Non
     sizes = [np.shape(cell) for cell in cells]
     odd = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
     if odd is not None:
-        raise GramfoldError(f"{whose}: sample {odd} has shape {sizes[odd]} in column {names[0]!r}, sample 0 {sizes[0]}")
+        raise ColumnsError(f"{whose}: sample {odd} has shape {sizes[odd]} in column {names[0]!r}, sample 0 {sizes[0]}")
     return np.stack([np.asarray(cell) for cell in cells])
 
 
@@ -100,7 +98,7 @@ def _require_no_gap(labels: np.ndarray, column: str, whose: str) -> None:
     listed = labels.tolist() if labels.ndim == 1 else []
     gap = next((i for i, label in enumerate(listed) if label is None or label != label), None)
     if gap is not None:
-        raise GramfoldError(f"{whose}: sample {gap} has no label: nothing in column {column!r}; leave it out")
+        raise LabelsError(f"{whose}: sample {gap} has no label: nothing in column {column!r}; leave it out")
 
 
 def _named(table: Table, what: str, given: str | None, name: str) -> str | None:
@@ -117,7 +115,7 @@ def _comparison(table: Table, columns: Columns) -> Comparison | None:
         return None
     found = Comparison.read(columns.label)
     if found is not None and columns.regression:
-        raise GramfoldError(f"{columns.label!r} makes two classes, and regression predicts values; leave one out")
+        raise LabelsError(f"{columns.label!r} makes two classes, and regression predicts values; leave one out")
     return found
 
 
@@ -127,7 +125,7 @@ def require_column(table: Table, column: str, whose: str) -> None:
         lower = {name.lower(): name for name in table}
         near = difflib.get_close_matches(column.lower(), lower, 1)
         hint = f" (did you mean {lower[near[0]]!r}?)" if near else ""
-        raise GramfoldError(f"{whose} has no column {column!r}{hint}; it has: {_listed(table)}")
+        raise ColumnsError(f"{whose} has no column {column!r}{hint}; it has: {_listed(table)}")
 
 
 def _words(table: Table, column: str | None) -> np.ndarray | None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import MessageError
 from gramfold.moments import Moments, codec
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
@@ -33,10 +33,10 @@ class GroupedMoments:
     def __init__(self, groups: Mapping[int, Moments], fingerprints: Sequence[str]) -> None:
         self.groups, self.fingerprints = dict(groups), tuple(fingerprints)
         if not self.groups:
-            raise GramfoldError("moments by group need a group")
+            raise MessageError("moments by group need a group")
         for group, moments in self.groups.items():
             if not 0 <= group < len(self.fingerprints):
-                raise GramfoldError(f"there is no group {group} among {len(self.fingerprints)}")
+                raise MessageError(f"there is no group {group} among {len(self.fingerprints)}")
             self._empty(group).require_same_space(moments)
 
     def _empty(self, group: int) -> Moments:
@@ -51,7 +51,7 @@ class GroupedMoments:
     def require_same_space(self, other: "GroupedMoments") -> None:
         """Raise unless moments by group can be added to these."""
         if self.fingerprints != other.fingerprints:
-            raise GramfoldError("moments by group differ in their groups' feature maps")
+            raise MessageError("moments by group differ in their groups' feature maps")
         for group, moments in other.groups.items():
             self._empty(group).require_same_space(moments)
 
@@ -74,7 +74,7 @@ class GroupedMoments:
         self.require_same_space(other)
         absent = sorted(set(other.groups) - set(self.groups))
         if absent:
-            raise GramfoldError(f"cannot take samples out of group {absent[0]}: there are none in it")
+            raise MessageError(f"cannot take samples out of group {absent[0]}: there are none in it")
         left = {g: each - other.groups[g] if g in other.groups else each.copy() for g, each in self.groups.items()}
         return GroupedMoments(left, self.fingerprints)
 
@@ -137,12 +137,12 @@ class GroupedMoments:
             metas = {int(group): meta for group, meta in packet.meta["groups"].items()}
             fingerprints = [str(fingerprint) for fingerprint in packet.meta["fingerprints"]]
         except (KeyError, AttributeError, TypeError, ValueError) as error:
-            raise GramfoldError(f"not a message of moments by group: {error}") from None
+            raise MessageError(f"not a message of moments by group: {error}") from None
         parts: dict[int, dict[str, Array]] = {group: {} for group in metas}
         for place, part in packet.arrays.items():
             group, _, name = place.partition("/")
             if not group.isdecimal() or int(group) not in parts:
-                raise GramfoldError(f"not a message of moments by group: {place} belongs to none")
+                raise MessageError(f"not a message of moments by group: {place} belongs to none")
             parts[int(group)][name] = part
         unpacked = {g: Moments.unpack(Packet(parts[g], metas[g]), exact_counts=exact_counts) for g in metas}
         return cls(unpacked, fingerprints)
@@ -170,7 +170,7 @@ class GroupedMoments:
             if vector.shape != (len(fingerprints) * size,) or not fingerprints:
                 raise ValueError(f"an array of shape {vector.shape}, where {len(fingerprints)} x {size} numbers were expected")
         except (KeyError, TypeError, ValueError) as error:
-            raise GramfoldError(f"not a vector of moments by group: {error}") from None
+            raise MessageError(f"not a vector of moments by group: {error}") from None
         groups = {}
         for group, part in enumerate(vector.reshape(len(fingerprints), size)):
             if part.any():

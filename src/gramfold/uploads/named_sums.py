@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold.errors import GramfoldError, NotFiniteError
+from gramfold.errors import MessageError, NotFiniteError
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.wire import Packet
@@ -48,7 +48,7 @@ class NamedSums:
         mine, theirs = self._shapes(), other._shapes()
         if mine != theirs:
             wrong = min(name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name))
-            raise GramfoldError(f"sums differ in {wrong}: shape {mine.get(wrong)} and {theirs.get(wrong)}")
+            raise MessageError(f"sums differ in {wrong}: shape {mine.get(wrong)} and {theirs.get(wrong)}")
         if not self._own:
             self._parts, self._own = {name: arrays.copy(arrays.float64(part)) for name, part in self._parts.items()}, True
         for name, part in other._parts.items():
@@ -103,7 +103,7 @@ class NamedSums:
             if vector.shape != (sum(sizes),) or any(side < 0 for shape in shapes.values() for side in shape):
                 raise ValueError(f"an array of shape {vector.shape}, where {sum(sizes)} numbers were expected")
         except (KeyError, TypeError, ValueError) as error:
-            raise GramfoldError(f"not a vector of named sums: {error}") from None
+            raise MessageError(f"not a vector of named sums: {error}") from None
         if not arrays.all_finite(vector):
             raise NotFiniteError("an upload must be finite; found NaN or infinity")
         parts = np.split(np.array(vector, np.float64), np.cumsum(sizes))
@@ -113,10 +113,10 @@ class NamedSums:
 def require_shapes(parts: Mapping[str, Array], expected: Mapping[str, tuple[int, ...]]) -> None:
     """Raise unless the arrays have just these names and shapes."""
     for name in sorted(parts.keys() ^ expected.keys()):
-        raise GramfoldError(f"an upload {'lacks' if name in expected else 'holds something else:'} {name[:60]}")
+        raise MessageError(f"an upload {'lacks' if name in expected else 'holds something else:'} {name[:60]}")
     for name, shape in expected.items():
         if tuple(parts[name].shape) != shape:
-            raise GramfoldError(f"{name} has shape {tuple(parts[name].shape)}, the model's {shape}")
+            raise MessageError(f"{name} has shape {tuple(parts[name].shape)}, the model's {shape}")
 
 
 def require_finite(packet: Packet) -> None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MessageError
 from gramfold.numerics.arrays import Array
 from gramfold.uploads.named_sums import require_finite, require_shapes
 from gramfold.wire import Packet
@@ -61,26 +61,26 @@ class PerClient:
         require_finite(packet)
         names = packet.meta.get("clients")
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-            raise GramfoldError("not a message of parcels by client: it does not name its clients")
+            raise MessageError("not a message of parcels by client: it does not name its clients")
         parcels: list[dict[str, Array]] = [{} for _ in names]
         for place, part in packet.arrays.items():
             i, _, key = place.partition("/")
             if not i.isdecimal() or int(i) >= len(parcels):
-                raise GramfoldError(f"not a message of parcels by client: {place} belongs to none")
+                raise MessageError(f"not a message of parcels by client: {place} belongs to none")
             parcels[int(i)][key] = part
         return cls(dict(zip(names, parcels, strict=True)))
 
     # --- as a vector ---
 
     def vector(self) -> NoReturn:
-        raise GramfoldError(_NO_VECTOR)
+        raise MessageError(_NO_VECTOR)
 
     def public(self) -> NoReturn:
-        raise GramfoldError(_NO_VECTOR)
+        raise MessageError(_NO_VECTOR)
 
     @classmethod
     def from_vector(cls, vector: np.ndarray, public: Mapping[str, Any]) -> NoReturn:
-        raise GramfoldError(_NO_VECTOR)
+        raise MessageError(_NO_VECTOR)
 
 
 _NO_VECTOR = "this method needs each client's upload: there is no vector of them that could be summed"

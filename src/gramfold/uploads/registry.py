@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MessageError
 from gramfold.moments import Moments
 from gramfold.uploads.base import Upload
 from gramfold.uploads.grouped_moments import GroupedMoments
@@ -19,7 +19,7 @@ KINDS: dict[str, type[Upload]] = {kind.kind: kind for kind in (Moments, GroupedM
 def register(kind: type[Upload]) -> type[Upload]:
     """A class of uploads of somebody else's, found from then on by its `kind`: a decorator."""
     if KINDS.setdefault(kind.kind, kind) is not kind:
-        raise GramfoldError(f"there is a kind of upload {kind.kind!r} already")
+        raise MessageError(f"there is a kind of upload {kind.kind!r} already")
     return kind
 
 
@@ -42,5 +42,5 @@ def _kind(metadata: Mapping[str, Any]) -> type[Upload]:
     tag = metadata.get("kind")
     kind = KINDS.get(tag) if isinstance(tag, str) else None
     if kind is None:
-        raise GramfoldError(f"unknown kind of upload {tag!r}; known: {', '.join(KINDS)}")
+        raise MessageError(f"unknown kind of upload {tag!r}; known: {', '.join(KINDS)}")
     return kind

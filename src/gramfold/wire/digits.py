@@ -6,7 +6,7 @@ vectors; a triangle is a factor of a system, and keeps float32 at least.
 from collections.abc import Mapping
 from typing import TypeVar
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MessageError
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.wire.packet import Packet
@@ -21,7 +21,7 @@ R = TypeVar("R", bound=Record)
 
 def require_precision(precision: str | None) -> None:
     if precision not in (None, *PRECISIONS):
-        raise GramfoldError(f"numbers travel in one of {', '.join(PRECISIONS)}, not {precision!r}")
+        raise MessageError(f"numbers travel in one of {', '.join(PRECISIONS)}, not {precision!r}")
 
 
 def rounded(record: R, precision: str | None) -> R:

@@ -7,7 +7,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError
 
 _TEMPORARY = re.compile(r"\.gramfold-[0-9a-f]{32}\.tmp")
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -30,7 +30,7 @@ def write_atomically(path: Path, *pieces: bytes | memoryview, public: bool = Fal
     except OSError as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise GramfoldError(f"cannot write {path}: {error.strerror}") from None
+        raise FileError(f"cannot write {path}: {error.strerror}") from None
 
 
 def private_folder(folder: Path) -> None:
@@ -67,7 +67,7 @@ def read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise GramfoldError(f"cannot read {path}: {error.strerror}") from None
+        raise FileError(f"cannot read {path}: {error.strerror}") from None
 
 
 def file_name(name: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError
 
 POLL_SECONDS = 0.05
 
@@ -26,7 +26,7 @@ def locked(folder: Path, refusal: str, patience: float = 0.0) -> Iterator[None]:
         until = time.monotonic() + patience
         while not _taken(number):
             if time.monotonic() >= until:
-                raise GramfoldError(refusal)
+                raise FileError(refusal)
             time.sleep(POLL_SECONDS)
         yield
     finally:

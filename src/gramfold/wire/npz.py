@@ -11,7 +11,7 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy
 
-from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.errors import MALFORMED, FileError
 
 LARGE = 2**30
 """Bytes that a file may unfold to, however small it is."""
@@ -34,7 +34,7 @@ def read_arrays(path: Path, wanted: Sequence[str]) -> dict[str, np.ndarray]:
             found = [key for key in wanted if key in entries]
             size = sum(entries[key].file_size for key in found)
             if size > max(LARGE, MOST_UNFOLDED * path.stat().st_size):
-                raise GramfoldError(f"{path.name} would unfold to {size / 2**30:.1f} GB; write it anew without compression")
+                raise FileError(f"{path.name} would unfold to {size / 2**30:.1f} GB; write it anew without compression")
             content = {}
             for key in found:
                 with archive.open(entries[key]) as file:
@@ -45,7 +45,7 @@ def read_arrays(path: Path, wanted: Sequence[str]) -> dict[str, np.ndarray]:
                         raise ValueError(f"`{key}` is longer than it says")
             return content
     except (OSError, EOFError, struct.error, zipfile.BadZipFile, zlib.error, *MALFORMED) as error:
-        raise GramfoldError(f"{path} is not a readable .npz file: {error}") from None
+        raise FileError(f"{path} is not a readable .npz file: {error}") from None
 
 
 def _require_no_gaps(archive: zipfile.ZipFile, path: Path) -> None:
@@ -68,10 +68,10 @@ def _check_header(file: IO[bytes], size: int, what: str) -> None:
     version = npy.read_magic(file)
     shape, _, dtype = npy.read_array_header_1_0(file) if version == (1, 0) else npy.read_array_header_2_0(file)
     if dtype.hasobject:
-        raise GramfoldError(
+        raise FileError(
             f"{what} holds Python objects, as a column of text from pandas does; save it as numbers, or with .astype(str)"
         )
     if dtype.kind not in "fiubcUS":
-        raise GramfoldError(f"{what} must be numbers or text, got dtype {dtype}")
+        raise FileError(f"{what} must be numbers or text, got dtype {dtype}")
     if math.prod(shape) * dtype.itemsize != size - file.tell():
-        raise GramfoldError(f"{what} says that it has shape {shape}, which is not what is there")
+        raise FileError(f"{what} says that it has shape {shape}, which is not what is there")

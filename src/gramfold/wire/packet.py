@@ -11,7 +11,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from gramfold.errors import MALFORMED, GramfoldError
+from gramfold.errors import MALFORMED, FileError, MessageError
 from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.wire.triangle import lower_size, pack_lower, unpack_lower
 
@@ -92,7 +92,7 @@ class Packet:
         """The packet with the arrays that it counts on being known, as they came in earlier ones."""
         missing = self.known - set(self.arrays) - set(earlier)
         if missing:
-            raise GramfoldError(f"a message counts on arrays that never came: {', '.join(sorted(missing))}")
+            raise MessageError(f"a message counts on arrays that never came: {', '.join(sorted(missing))}")
         return Packet(
             {**{name: earlier[name] for name in self.known if name in earlier}, **self.arrays},
             self.meta,
@@ -119,7 +119,7 @@ class Packet:
             for name in triangular:
                 arrays[name] = unpack_lower(arrays[name])
         except (SafetensorError, *MALFORMED) as error:
-            raise GramfoldError(f"not a gramfold message, or a damaged file: {error}") from None
+            raise MessageError(f"not a gramfold message, or a damaged file: {error}") from None
         return cls(arrays, meta, triangular, known)
 
 
@@ -138,9 +138,9 @@ def _sealed(beginning: bytes, contents: Iterable[bytes | memoryview]) -> bytes:
 
 def _require_format(found: int) -> None:
     if found > FORMAT:
-        raise GramfoldError(f"written by a newer gramfold (format {found}, this reads {FORMAT}); upgrade")
+        raise FileError(f"written by a newer gramfold (format {found}, this reads {FORMAT}); upgrade")
     if found < FORMAT:
-        raise GramfoldError(f"format {found} is that of an older gramfold (this reads {FORMAT}); write it anew")
+        raise FileError(f"format {found} is that of an older gramfold (this reads {FORMAT}); write it anew")
 
 
 Shapes = Mapping[str, tuple[tuple[int, ...], str]]

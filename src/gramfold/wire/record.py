@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MessageError
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.wire.packet import Packet
@@ -50,9 +50,9 @@ class Record:
         try:
             value = _read(packet.meta, widened(packet.meta, packet.arrays), trusted)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise GramfoldError(f"not a readable state: {error!r}") from None
+            raise MessageError(f"not a readable state: {error!r}") from None
         if not isinstance(value, cls):
-            raise GramfoldError(f"expected {cls.__name__}, got {type(value).__name__}")
+            raise MessageError(f"expected {cls.__name__}, got {type(value).__name__}")
         return value
 
 
@@ -84,7 +84,7 @@ class _Writer:
             return {"mapping": {key: self.write(part, f"{place}/{key}") for key, part in value.items()}}
         if isinstance(value, list | tuple):
             return {"items": [self.write(part, f"{place}/{i}") for i, part in enumerate(value)]}
-        raise GramfoldError(f"{place or 'a state'} cannot be serialised: it holds a {type(value).__name__}")
+        raise MessageError(f"{place or 'a state'} cannot be serialised: it holds a {type(value).__name__}")
 
 
 def widened(meta: Mapping[str, Any], packed: Mapping[str, Array]) -> Mapping[str, Array]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import FileError
 from gramfold.wire.files import read, write_atomically
 from gramfold.wire.strict_json import read_json
 
@@ -33,7 +33,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
     """The content that was written, without its checksum; ValueError unless it is just that."""
     content = opened(read_json(read(path)))
     if content.get(FORMAT) != FIRST:
-        raise GramfoldError(f"{path} was written by a newer gramfold (format {content.get(FORMAT)}, this reads {FIRST}); upgrade")
+        raise FileError(f"{path} was written by a newer gramfold (format {content.get(FORMAT)}, this reads {FIRST}); upgrade")
     return content
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MessageError
 from gramfold.numerics.arrays import Array, to_numpy
 
 
@@ -24,7 +24,7 @@ def unpack_lower(packed: np.ndarray) -> np.ndarray:
     """The square matrix with this lower triangle and zeros above."""
     m = (int(np.sqrt(8 * packed.size + 1)) - 1) // 2
     if packed.ndim != 1 or lower_size(m) != packed.size:
-        raise GramfoldError(f"{packed.size} numbers are not the triangle of a square matrix")
+        raise MessageError(f"{packed.size} numbers are not the triangle of a square matrix")
     matrix = np.zeros((m, m), packed.dtype)
     for i in range(m):
         matrix[i, : i + 1] = packed[lower_size(i) : lower_size(i + 1)]
@@ -56,7 +56,7 @@ def pack_upper(matrix: Array) -> np.ndarray:
 def unpack_upper(packed: np.ndarray, r: int, m: int) -> np.ndarray:
     """The r x m matrix with this upper trapezoid and zeros below."""
     if r > m or packed.shape != (upper_size(r, m),):
-        raise GramfoldError(f"{packed.size} numbers are not the upper trapezoid of a {r} x {m} matrix")
+        raise MessageError(f"{packed.size} numbers are not the upper trapezoid of a {r} x {m} matrix")
     matrix = np.zeros((r, m), packed.dtype)
     for i in range(r):
         matrix[i, i:] = packed[upper_size(i, m) : upper_size(i + 1, m)]

@@ -7,10 +7,10 @@ records                                    between them: a header and packets as
 
 import importlib.util
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import InstallError
 
 
 def require_flwr() -> None:
     """Raise, naming what to install, if flwr is missing."""
     if importlib.util.find_spec("flwr") is None:
-        raise GramfoldError("this needs Flower: pip install 'gramfold[flower]'")
+        raise InstallError("this needs Flower: pip install 'gramfold[flower]'")

@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import NetworkError
 
 MESSAGES = (
     "objects", "object_children", "run_objects", "object_push_sessions", "object_push_session_roots",
@@ -20,7 +20,7 @@ def empty(database: Path) -> int:
     """Delete all messages from the database of a SuperLink that is stopped; returns how many rows they were. Nothing of them is
     left in its files: pages are overwritten, the log is taken in and cut off, the file is written anew."""
     if not database.is_file():
-        raise GramfoldError(f"no database {database}: name the file that the SuperLink was started with (`--database`)")
+        raise NetworkError(f"no database {database}: name the file that the SuperLink was started with (`--database`)")
     try:
         with closing(sqlite3.connect(database, timeout=1.0, isolation_level=None)) as link:
             link.execute("PRAGMA secure_delete = ON")
@@ -28,13 +28,13 @@ def empty(database: Path) -> int:
             link.execute("BEGIN EXCLUSIVE")
             here = {str(name) for (name,) in link.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if not {RUNS, "objects"} <= here:
-                raise GramfoldError(f"{database} is no database of a SuperLink")
+                raise NetworkError(f"{database} is no database of a SuperLink")
             rows = sum(link.execute(f'DELETE FROM "{table}"').rowcount for table in MESSAGES if table in here)
             link.execute("COMMIT")
             link.execute("VACUUM")
             link.execute("PRAGMA journal_mode = DELETE")  # the write-ahead log ends with it; the SuperLink begins a new one
             return rows
     except sqlite3.OperationalError as error:
-        raise GramfoldError(f"cannot empty {database}: {error}; stop the SuperLink first") from None
+        raise NetworkError(f"cannot empty {database}: {error}; stop the SuperLink first") from None
     except sqlite3.DatabaseError as error:
-        raise GramfoldError(f"{database} is no database: {error}") from None
+        raise NetworkError(f"{database} is no database: {error}") from None

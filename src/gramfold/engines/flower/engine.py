@@ -15,7 +15,7 @@ from gramfold.deploy.template import write_app
 from gramfold.deploy.toml import Value
 from gramfold.engines.events import Event, Progress
 from gramfold.engines.flower.network import Network, Site
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, OptionError
 from gramfold.evaluation import score_head
 from gramfold.federation import Client, Federation
 from gramfold.heads import load_head
@@ -65,7 +65,7 @@ class FlowerRuns:
         except GramfoldError:
             reason = out / ERROR
             if reason.exists():
-                raise GramfoldError(reason.read_text().strip()) from None
+                raise OptionError(reason.read_text().strip()) from None
             raise
         return self._with_heads(Result.load(out), network, keep_heads)
 
@@ -136,7 +136,7 @@ def on_flower(federation: Federation, privacy: Privacy) -> Iterator[FlowerRuns]:
 
 def check_sites(federation: Federation) -> None:
     if len(federation) > MAX_SITES:
-        raise GramfoldError(f"{len(federation)} sites are too many for one machine; ask for at most {MAX_SITES} clients")
+        raise OptionError(f"{len(federation)} sites are too many for one machine; ask for at most {MAX_SITES} clients")
 
 
 def sites_of(federation: Federation, folder: Path) -> list[Site]:

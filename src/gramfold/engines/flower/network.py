@@ -29,7 +29,7 @@ from gramfold.deploy.toml import Value, to_toml
 from gramfold.engines.events import Event, Progress
 from gramfold.engines.flower.diagnosis import diagnosis
 from gramfold.engines.flower.pinned import write_pins
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, NetworkError
 from gramfold.wire import file_name
 
 HOST = "127.0.0.1"
@@ -170,7 +170,7 @@ class Network:
             late = time.monotonic() > deadline
             for name in missing:
                 if late or not self.nodes[name].running:
-                    raise GramfoldError(f"site {name!r} did not connect: {diagnosis(self.nodes[name].output())}")
+                    raise NetworkError(f"site {name!r} did not connect: {diagnosis(self.nodes[name].output())}")
             time.sleep(1.5)  # each query starts a process, and the sites need the processors to start
 
     def online(self) -> set[str]:
@@ -184,7 +184,7 @@ class Network:
         parts = {"the server": self.link, **{f"site {name!r}": node for name, node in self.nodes.items()}}
         for what, process in parts.items():
             if process is not None and not process.running:
-                raise GramfoldError(f"{what} has stopped: {diagnosis(process.output())}")
+                raise NetworkError(f"{what} has stopped: {diagnosis(process.output())}")
 
     # --- using it ---
 
@@ -216,7 +216,7 @@ class Network:
             time.sleep(0.1)
             watch()
         if self.link is None or not self.link.running:
-            raise GramfoldError(f"the server stopped during the run; see {self.folder / 'link.log'}")
+            raise NetworkError(f"the server stopped during the run; see {self.folder / 'link.log'}")
         status = self.status(run_id)
         while not status["status"].startswith("finished") and time.monotonic() < deadline:
             time.sleep(1)
@@ -228,8 +228,8 @@ class Network:
             return text
         if not status["status"].startswith("finished"):
             self.flwr("stop", run_id, CONNECTION, "--format", "json")
-            raise GramfoldError(f"the run did not finish within {seconds:.0f} s and was stopped; see {log.log}")
-        raise GramfoldError(f"the run failed: {error_line(text)}")
+            raise NetworkError(f"the run did not finish within {seconds:.0f} s and was stopped; see {log.log}")
+        raise NetworkError(f"the run failed: {error_line(text)}")
 
     def status(self, run_id: str) -> Mapping[str, Any]:
         listed: Mapping[str, Any] = self._query("list", CONNECTION, "--run-id", run_id)["runs"][0]
@@ -243,13 +243,13 @@ class Network:
                 stdin=subprocess.DEVNULL, env=environment(self.folder, self.home), cwd=self.folder, start_new_session=True,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise GramfoldError(f"flwr {arguments[0]} did not answer within {COMMAND_SECONDS:.0f} s") from None
+            raise NetworkError(f"flwr {arguments[0]} did not answer within {COMMAND_SECONDS:.0f} s") from None
         try:
             answer: dict[str, Any] = json.loads(done.stdout)
         except ValueError:
-            raise GramfoldError(f"flwr {arguments[0]} failed: {error_line(done.stdout + done.stderr)}") from None
+            raise NetworkError(f"flwr {arguments[0]} failed: {error_line(done.stdout + done.stderr)}") from None
         if not answer.get("success"):
-            raise GramfoldError(f"flwr {arguments[0]} failed: {error_line(answer.get('error-message') or done.stdout)}")
+            raise NetworkError(f"flwr {arguments[0]} failed: {error_line(answer.get('error-message') or done.stdout)}")
         return answer
 
     # --- helpers ---
@@ -286,9 +286,9 @@ class Network:
         deadline = time.monotonic() + START_SECONDS
         while not ready():
             if not process.running:
-                raise GramfoldError(f"{what} did not start: {diagnosis(process.output())}")
+                raise NetworkError(f"{what} did not start: {diagnosis(process.output())}")
             if time.monotonic() > deadline:
-                raise GramfoldError(f"{what} did not start within {START_SECONDS:.0f} s: {diagnosis(process.output())}")
+                raise NetworkError(f"{what} did not start within {START_SECONDS:.0f} s: {diagnosis(process.output())}")
             time.sleep(0.1)
 
 
@@ -301,7 +301,7 @@ def free_port() -> int:
             except OSError:
                 continue
             return port
-    raise GramfoldError("no free port on the loopback")
+    raise NetworkError("no free port on the loopback")
 
 
 def _interrupt(number: int, _: object) -> None:

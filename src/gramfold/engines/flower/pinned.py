@@ -14,7 +14,7 @@ from typing import Any
 
 from gramfold import wire
 from gramfold.engines.flower import require_flwr
-from gramfold.errors import GramfoldError
+from gramfold.errors import NetworkError
 
 CLIENT = "flwr-clientapp"
 OTHERS = ("flwr-agentapp", "flwr-connector", "flwr-model", "flwr-serverapp", "flwr-simulation")
@@ -27,7 +27,7 @@ def write_pins(folder: Path) -> Path:
     started = {str(command) for command in importlib.import_module("flwr.supercore.constant").TASK_TYPE_TO_COMMAND.values()}
     unknown = started - {CLIENT, *OTHERS}
     if unknown or CLIENT not in started:
-        raise GramfoldError(f"this Flower starts {', '.join(sorted(unknown)) or 'no ' + CLIENT}, which gramfold does not know")
+        raise NetworkError(f"this Flower starts {', '.join(sorted(unknown)) or 'no ' + CLIENT}, which gramfold does not know")
     refusal = 'echo "this site runs gramfold, and no other program" >&2\nexit 1\n'
     wire.private_folder(folder)
     for command in (CLIENT, *OTHERS):
@@ -54,7 +54,7 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 
 def _refused(*_: Any, **__: Any) -> None:
-    raise GramfoldError("this site installs nothing for a run")
+    raise NetworkError("this site installs nothing for a run")
 
 
 def _own(*_: Any, **__: Any) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import NetworkError
 from gramfold.numerics.arrays import to_numpy
 from gramfold.remote.messages import Message
 from gramfold.wire import Packet
@@ -54,7 +54,7 @@ def read(records: RecordDict) -> Message:
         names = [name.removesuffix(ARRAYS) for name in records if name.endswith(ARRAYS)]
         return Message(header, {name: _packet(records, name) for name in names})
     except (KeyError, TypeError, ValueError) as error:
-        raise GramfoldError(f"not a gramfold message: {error}") from None
+        raise NetworkError(f"not a gramfold message: {error}") from None
 
 
 def _packet(records: RecordDict, name: str) -> Packet:

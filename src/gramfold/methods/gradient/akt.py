@@ -7,6 +7,7 @@ average and of what distillation makes of it, the server keeps what validates be
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -76,6 +77,47 @@ def answers(net: Network, states: Sequence[State], images: Tensor) -> Tensor:
     return torch.cat(parts)
 
 
+class Student:
+    """The average that learns from the clients' models, with Adam. A GPU is told each step once, so that all it reads and writes
+    has its place: the images, the answers wanted, the copies, the rate."""
+
+    def __init__(self, net: Network, average: State, clients: Sequence[State], clean: Tensor, wanted: Tensor, how: Distillation):
+        self.net, self.clients, self.how, self.clean, self.wanted = net, clients, how, clean, wanted
+        self.copies, self.rate = torch.empty_like(clean), torch.empty(1, device=clean.device)
+        self.trained = {name: average[name].clone()[None] for name in net.initial}
+        self.fixed = {name: tensor for name, tensor in average.items() if name not in self.trained}
+        self.optimizer = Optimizer("adam")
+        self.slots = self.optimizer.slots(self.trained)
+
+    @property
+    def state(self) -> State:
+        """A copy."""
+        return {**self.fixed, **{name: tensor[0].clone() for name, tensor in self.trained.items()}}
+
+    def apart(self, weights: State, x: Tensor, answer: Tensor) -> Tensor:
+        return self.how.divergence(self.net({**self.fixed, **weights}, x), answer)
+
+    def climb(self, _: int) -> None:
+        current = {name: tensor[0].detach() for name, tensor in self.trained.items()}
+        self.copies.copy_(climbed(lambda x: self.apart(current, x, self.wanted), self.clean, self.copies))
+
+    def learn(self, _: int) -> None:
+        current = {name: tensor[0].detach().requires_grad_() for name, tensor in self.trained.items()}
+        loss = self.apart(current, self.clean, self.wanted)
+        if self.how.adversary != "none":
+            own = self.how.adversary == "own"
+            loss = loss + self.apart(current, self.copies, answers(self.net, self.clients, self.copies) if own else self.wanted)
+        grads = torch.autograd.grad(loss, list(current.values()))
+        self.optimizer.step(self.trained, {name: g[None] for name, g in zip(current, grads, strict=True)}, self.slots, self.rate)
+
+
+def _batches(images: int, how: Distillation, rng: np.random.Generator) -> Tensor:
+    """Which images each step is of."""
+    size = min(how.batch, images)
+    epochs = [rng.permutation(images) for _ in range(-(-how.steps * size // images))]
+    return torch.stack([torch.from_numpy(epoch) for epoch in epochs]).flatten()[: how.steps * size].reshape(how.steps, size)
+
+
 def distilled(
     net: Network,
     average: State,
@@ -86,49 +128,25 @@ def distilled(
     seed: int,
 ) -> tuple[State, bool]:
     """The best by `score` of the average and of the student at some checkpoints, and whether it is the student."""
-    student = {name: average[name].clone()[None] for name in net.initial}
-    fixed = {name: tensor for name, tensor in average.items() if name not in student}
-    optimizer, rng = Optimizer("adam"), seeds.generator(seed, "akt")
-    slots, targets, device = optimizer.slots(student), answers(net, clients, images), images.device
-    size = min(how.batch, len(images))
-    epochs = [rng.permutation(len(images)) for _ in range(-(-how.steps * size // len(images)))]
-    rows = torch.stack([torch.from_numpy(epoch) for epoch in epochs]).flatten()[: how.steps * size].reshape(how.steps, size)
-    rows = rows.to(device)
+    rng, targets, device = seeds.generator(seed, "akt"), answers(net, clients, images), images.device
+    batches = _batches(len(images), how, rng).to(device)
     rates = (LEARNING_RATE / 2 * (1 + torch.cos(torch.pi * torch.arange(how.steps) / how.steps))).to(device)
-    noise = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
-    # a GPU is told each step once, so that all it reads and writes has its place: the batch, its copies, the rate
-    clean, wanted = torch.empty(size, *images.shape[1:], device=device), torch.empty_like(targets[:size])
-    copies, rate = torch.empty_like(clean), torch.empty(1, device=device)
-
-    def apart(weights: State, x: Tensor, answer: Tensor) -> Tensor:
-        return how.divergence(net({**fixed, **weights}, x), answer)
-
-    def climb(_: int) -> None:
-        current = {name: tensor[0].detach() for name, tensor in student.items()}
-        copies.copy_(climbed(lambda x: apart(current, x, wanted), clean, copies))
-
-    def learn(_: int) -> None:
-        current = {name: tensor[0].detach().requires_grad_() for name, tensor in student.items()}
-        loss = apart(current, clean, wanted)
-        if how.adversary != "none":
-            loss = loss + apart(current, copies, wanted if how.adversary == "student" else answers(net, clients, copies))
-        grads = torch.autograd.grad(loss, list(current.values()))
-        optimizer.step(student, {name: g[None] for name, g in zip(current, grads, strict=True)}, slots, rate)
-
-    on_gpu = device.type == "cuda"
-    climbing = 0 if how.adversary == "none" else STEPS
-    climb_once, learn_once = Recorded(climb, on_gpu).run(1, how.steps * climbing), Recorded(learn, on_gpu).run(1, how.steps)
+    noise, size = torch.Generator(device).manual_seed(int(rng.integers(2**62))), batches.shape[1]
+    clean = torch.empty(size, *images.shape[1:], device=device)
+    student = Student(net, average, clients, clean, torch.empty_like(targets[:size]), how)
+    climbing, on_gpu = 0 if how.adversary == "none" else STEPS, device.type == "cuda"
+    climb = Recorded(student.climb, on_gpu).run(1, how.steps * climbing)
+    learn = Recorded(student.learn, on_gpu).run(1, how.steps)
     best, best_score = average, score(average)
-    for number, taken in enumerate(rows, start=1):
+    for number, taken in enumerate(batches, start=1):
         clean.copy_(images[taken].to(torch.float32) / 255)
-        wanted.copy_(targets[taken])
-        rate.copy_(rates[number - 1 : number])
-        copies.copy_((clean + EPSILON * (2 * torch.rand(clean.shape, generator=noise, device=device) - 1)).clamp(0, 1))
+        student.wanted.copy_(targets[taken])
+        student.rate.copy_(rates[number - 1 : number])
+        student.copies.copy_((clean + EPSILON * (2 * torch.rand(clean.shape, generator=noise, device=device) - 1)).clamp(0, 1))
         for _ in range(climbing):
-            climb_once()
-        learn_once()
-        if number * CHECKPOINTS // how.steps > (number - 1) * CHECKPOINTS // how.steps:
-            state = {**fixed, **{name: tensor[0].clone() for name, tensor in student.items()}}
-            if (found := score(state)) > best_score:
-                best, best_score = state, found
+            climb()
+        learn()
+        checked = number * CHECKPOINTS // how.steps > (number - 1) * CHECKPOINTS // how.steps
+        if checked and (found := score(state := student.state)) > best_score:
+            best, best_score = state, found
     return best, best is not average

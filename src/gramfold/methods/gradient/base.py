@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gramfold import networks
-from gramfold.errors import GramfoldError, NotFiniteError
+from gramfold.errors import MethodError, NotFiniteError
 from gramfold.federation import Federation, Task
 from gramfold.heads import Head
 from gramfold.methods.asked import Asked, AskedSums
@@ -68,7 +68,7 @@ class Weighted(AskedSums):
     def check(self, upload: Any) -> None:
         super().check(upload)
         if "n" in upload and not float(upload["n"][0]) >= 0:
-            raise GramfoldError(f"an upload of {float(upload['n'][0]):g} samples")
+            raise MethodError(f"an upload of {float(upload['n'][0]):g} samples")
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,9 @@ class Gradient(Batched, Tunable):
 
     def __post_init__(self) -> None:
         if not 0 < self.participation <= 1:
-            raise GramfoldError(f"participation must be a fraction in (0, 1], not {self.participation}")
+            raise MethodError(f"participation must be a fraction in (0, 1], not {self.participation}")
         if min(self.epochs, self.batch_size) < 1 or self.rounds < 0:
-            raise GramfoldError("epochs and batch_size must be at least 1, rounds at least 0")
+            raise MethodError("epochs and batch_size must be at least 1, rounds at least 0")
         _ = self.steps, self.rate(0)
 
     @property
@@ -132,7 +132,7 @@ class Gradient(Batched, Tunable):
                 return lr * (1 + math.cos(math.pi * round_number / max(self.rounds, 1))) / 2
             return lr * {"constant": lambda: 1.0, "decay": lambda: float(factor) ** round_number}[kind]()
         except (KeyError, ValueError):
-            raise GramfoldError(f"cannot read schedule {self.schedule!r}; write constant, cosine or decay:FACTOR") from None
+            raise MethodError(f"cannot read schedule {self.schedule!r}; write constant, cosine or decay:FACTOR") from None
 
     # --- for subclasses ---
 
@@ -171,20 +171,20 @@ class Gradient(Batched, Tunable):
         shape = task.shape or (task.inputs,)
         if not spec.startswith("resnet"):
             if self.pretrained or self.freeze or self.adapters:
-                raise GramfoldError(
+                raise MethodError(
                     f"pretrained, freeze and adapters are for residual networks, not {spec!r}; use resnet:WIDTHxBLOCKS"
                 )
             return networks.describe(spec, shape, task.outputs, task.seed)
         if not self.normalizes:
-            raise GramfoldError(f"{self.name} does not take {spec!r}, which normalises by batch; use cnn:WIDTH")
+            raise MethodError(f"{self.name} does not take {spec!r}, which normalises by batch; use cnn:WIDTH")
         more = {"adapters": self.adapters, "freeze": self.freeze, "pretrained": self.pretrained}
         return networks.describe(spec, shape, task.outputs, task.seed, **more)
 
     def begin(self, task: Task) -> Model:
         if task.labels is None:
-            raise GramfoldError(f"{self.name} classifies; for regression use an analytic method")
+            raise MethodError(f"{self.name} classifies; for regression use an analytic method")
         if self.standardize and self.rounds == 1 and not task.shape:
-            raise GramfoldError(f"the first round of {self.name} gathers means of features; ask for more than one")
+            raise MethodError(f"the first round of {self.name} gathers means of features; ask for more than one")
         network = self.describe(task)
         net = networks.build(network)
         return Model(network, task.labels, task.seed, 0, {**net.initial, **net.statistics}, {}, {}, {})
@@ -321,7 +321,7 @@ def require_dense(clients: Sequence[ClientData]) -> None:
     """Raise if samples are sparse, which networks do not take."""
     for client in clients:
         if is_sparse(client.train.inputs):
-            raise GramfoldError(f"client {client.name!r} has sparse samples, which gradient methods do not take; use .toarray()")
+            raise MethodError(f"client {client.name!r} has sparse samples, which gradient methods do not take; use .toarray()")
 
 
 def feature_sums(client: ClientData) -> NamedSums:

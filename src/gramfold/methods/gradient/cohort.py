@@ -191,31 +191,22 @@ class Cohort:
         pull: tuple[float | Tensor, State] | None = None,
     ) -> State:
         """The weights after so many epochs of gradient steps, every client on its own samples. `state` is written to; running
-        statistics in it change with each batch.
-
-        `pull`, if given, is (strength, anchor): strength/2 ||state - anchor||^2 is added to the objective, of all clients or of
-        each with its own strength. `project`, if given, is applied in place to what a step has changed. `purpose` names random
-        numbers; several take turns among the clients.
-        """
+        statistics in it change with each batch. `pull` is (strength, anchor): strength/2 ||state - anchor||^2 is added to the
+        objective, of all clients or of each with its own strength. `project` is applied in place to what a step has changed.
+        `purpose` names random numbers; several take turns among the clients."""
         statistics = {name: tensor for name, tensor in state.items() if name in self.net.statistics}
         trained = {name: tensor for name, tensor in state.items() if name not in statistics}
         if statistics:
             extras = {**extras, "statistics": statistics}
-        slots = optimizer.slots(trained)
-        strength, anchor = pull if pull is not None else (0.0, {})
-        pulls = isinstance(strength, Tensor) or strength > 0
-        if pulls:  # of the weights' own shape: kernels that take many tensors at once want them alike
-            anchor = self.spread({name: anchor[name] for name in trained})
-            strengths = torch.as_tensor(strength, device=self.device).expand(len(self))
-            pulling = {name: strengths.reshape(-1, *[1] * (t.ndim - 1)).expand_as(t).contiguous() for name, t in trained.items()}
+        slots, pulling = optimizer.slots(trained), self._pulling(pull, trained)
         schedule = Schedule(self, epochs, purpose, part)
         now = torch.zeros(1, dtype=torch.long, device=self.device)
 
         def step(m: int) -> None:
             front = cut(trained, m)
             grads, _, changed = self.gradient(objective, front, cut(extras, m), schedule.batch(now, m))
-            if pulls:
-                grads = pulled(grads, front, cut(pulling, m), cut(anchor, m))
+            if pulling is not None:
+                grads = pulled(grads, front, *(cut(each, m) for each in pulling))
             optimizer.step(front, grads, cut(slots, m), self.lr if lr is None else lr)
             _write(extras, changed, m)
             if project is not None:
@@ -223,14 +214,29 @@ class Cohort:
                     project(tensor)
             now.add_(1)
 
-        recorded = Recorded(step, on_gpu=self.device.type == "cuda" and self._stacked(objective))
+        self._walked(step, schedule, on_gpu=self.device.type == "cuda" and self._stacked(objective))
+        return state
+
+    @staticmethod
+    def _walked(step: Callable[[int], None], schedule: "Schedule", on_gpu: bool) -> None:
+        """A step for each batch; those of as many clients are recorded once, on a GPU."""
+        recorded = Recorded(step, on_gpu=on_gpu)
         for m, steps in itertools.groupby(schedule.active):
             repeats = len(list(steps))
             take = recorded.run(m, repeats)
             for _ in range(repeats):
                 schedule.draw(m)
                 take()
-        return state
+
+    def _pulling(self, pull: tuple[float | Tensor, State] | None, trained: State) -> tuple[State, State] | None:
+        """A pull's strength and anchor for every weight of every client, in the weights' own shape: kernels that take many
+        tensors at once want them alike. None where nothing pulls."""
+        strength, anchor = pull if pull is not None else (0.0, {})
+        if not isinstance(strength, Tensor) and strength <= 0:
+            return None
+        each = torch.as_tensor(strength, device=self.device).expand(len(self))
+        strengths = {name: each.reshape(-1, *[1] * (t.ndim - 1)).expand_as(t).contiguous() for name, t in trained.items()}
+        return strengths, self.spread({name: anchor[name] for name in trained})
 
     def outputs(self, state: State, extras: Extras, batch: Batch, part: str = "logits") -> tuple[Any, Extras]:
         """What the network makes of a batch in training, and the running statistics afterwards where it has some."""

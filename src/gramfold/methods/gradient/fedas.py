@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.gradient.base import Gradient, Model, State, base_of, head_of, weighted
@@ -37,7 +37,7 @@ class FedAS(Gradient):
     def describe(self, task: Task) -> dict[str, Any]:
         network = super().describe(task)
         if network["kind"] == "linear":
-            raise GramfoldError("fedas shares a base and keeps heads private, and 'linear' has no base; use mlp:WIDTH")
+            raise MethodError("fedas shares a base and keeps heads private, and 'linear' has no base; use mlp:WIDTH")
         return network
 
     def begin(self, task: Task) -> Model:

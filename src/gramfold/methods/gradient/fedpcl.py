@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.asked import Asked
@@ -36,16 +36,16 @@ class Prototypes(Asked):
 
     def check(self, upload: Any) -> None:
         if not isinstance(upload, PerClient):
-            raise GramfoldError(f"expected prototypes, got {upload.kind}")
+            raise MethodError(f"expected prototypes, got {upload.kind}")
         for parcel in upload.parcels.values():
             held = to_numpy(parcel.get("classes", np.zeros(0)))
             if held.dtype.kind not in "iu" or held.ndim != 1 or not np.isin(held, np.arange(self.classes)).all():
-                raise GramfoldError(f"prototypes of classes that are not among the {self.classes}")
+                raise MethodError(f"prototypes of classes that are not among the {self.classes}")
             if len(np.unique(held)) != len(held):
-                raise GramfoldError("two prototypes of one class")
+                raise MethodError("two prototypes of one class")
             require_shapes(parcel, {"classes": held.shape, "prototypes": (len(held), self.width), "counts": held.shape})
             if not (to_numpy(parcel["counts"]) >= 0).all():
-                raise GramfoldError("prototypes of less than no samples")
+                raise MethodError("prototypes of less than no samples")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.gradient.base import Gradient, Model, State, base_of, head_of, weighted
@@ -62,7 +62,7 @@ class FedRep(Gradient):
 
 def require_base(name: str, network: dict[str, Any]) -> None:
     if network["kind"] == "linear":
-        raise GramfoldError(f"{name} trains the base and the head apart, and 'linear' has no base; use mlp:WIDTH")
+        raise MethodError(f"{name} trains the base and the head apart, and 'linear' has no base; use mlp:WIDTH")
 
 
 def trained(method: Gradient, cohort: "Cohort", part: State, fixed: State, epochs: int, purpose: str) -> State:

@@ -12,7 +12,7 @@ A batch takes b + 1 forward passes, and the estimate's variance grows with d / b
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.methods.gradient.fedavg import FedAvg
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class FedZO(FedAvg):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.directions < 1 or not self.step > 0:
-            raise GramfoldError("FedZO needs at least one direction, and a positive step")
+            raise MethodError("FedZO needs at least one direction, and a positive step")
 
     def train(self, cohort: "Cohort", start: "State") -> "State":
         import torch

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gramfold import networks
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.federation import Dataset, Task, load_npz
 from gramfold.methods.asked import Asked
 from gramfold.methods.gradient.base import MODEL, Gradient, Model, State, named, named_shapes, weighted
@@ -44,7 +44,7 @@ class EachModel(Asked):
 
     def check(self, upload: Any) -> None:
         if not isinstance(upload, PerClient):
-            raise GramfoldError(f"expected each client's model, got {upload.kind}")
+            raise MethodError(f"expected each client's model, got {upload.kind}")
         upload.require_shapes(self.shapes)
 
 
@@ -90,12 +90,12 @@ class HeartPFL(Gradient):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.hda_side not in ("personal", "shared"):
-            raise GramfoldError(f"hda_side is personal or shared, not {self.hda_side!r}")
+            raise MethodError(f"hda_side is personal or shared, not {self.hda_side!r}")
 
     def describe(self, task: Task) -> dict[str, Any]:
         spec = self.model or self.on_images
         if not spec.startswith("resnet") or not task.shape:
-            raise GramfoldError("heart-pfl trains a residual network on images; use resnet18 or resnet:WIDTHxBLOCKS")
+            raise MethodError("heart-pfl trains a residual network on images; use resnet18 or resnet:WIDTHxBLOCKS")
         return super().describe(task)
 
     # --- the client ---
@@ -240,7 +240,7 @@ class HeartPFL(Gradient):
         if self.validation is not None:
             held, known = _images(self.validation, labels, device)
             if known is None:
-                raise GramfoldError(f"{self.validation} holds other classes than the federation's; AKT validates on those")
+                raise MethodError(f"{self.validation} holds other classes than the federation's; AKT validates on those")
         else:  # the file may be sorted by class: distil on every other image, validate on the rest
             held, known, images = images[1::2], None if codes is None else codes[1::2], images[::2]
         if known is None:
@@ -261,7 +261,7 @@ def _images(path: str, labels: tuple[int | str, ...], device: str) -> "tuple[Ten
 def _read(path: str, labels: tuple[int | str, ...]) -> tuple[np.ndarray, np.ndarray | None]:
     data: Dataset = load_npz(path)
     if data.inputs.ndim != 4 or data.inputs.dtype != np.uint8:
-        raise GramfoldError(f"{path} does not contain byte images; AKT needs `images` (n x H x W x 3, uint8)")
+        raise MethodError(f"{path} does not contain byte images; AKT needs `images` (n x H x W x 3, uint8)")
     known = {label: code for code, label in enumerate(labels)}
     names = [(data.labels or ())[code] for code in data.codes]
     return data.inputs, np.array([known[name] for name in names]) if all(name in known for name in names) else None

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.numerics.arrays import Array
 
 Tensors = dict[str, Array]
@@ -18,7 +18,7 @@ class Optimizer:
 
     def __post_init__(self) -> None:
         if self.kind not in ("sgd", "adam"):
-            raise GramfoldError(f"unknown optimizer {self.kind!r}; use sgd or adam")
+            raise MethodError(f"unknown optimizer {self.kind!r}; use sgd or adam")
 
     def slots(self, state: Tensors) -> dict[str, Tensors]:
         """The optimizer's state between steps."""

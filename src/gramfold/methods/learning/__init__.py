@@ -14,21 +14,20 @@ pilot next, and go on unless generalised cross-validation prefers the rows'. A l
 matters may do so along a curve, or only together with something else.
 
 All that is sent are sums over samples, so T does not depend on how they are cut among clients. T has seen labels. So that clients
-can judge honestly what comes of it, a third of all samples is kept out of it, drawn by lots that depend on the sample alone.
+can judge what comes of it, a third of all samples is kept out of it, drawn by lots that depend on the sample alone.
 """
 
 from typing import Any
 
-from gramfold.methods.learning.client import gradients, own_part, parts_of, seen, unseen
+from gramfold.methods.learning.client import seen, unseen
 from gramfold.methods.learning.directions import DirectionsPlan, Finding
-from gramfold.methods.learning.own_parts import Common
-from gramfold.methods.learning.phase import Learning
+from gramfold.methods.learning.own_parts import Common, put_back
+from gramfold.methods.learning.phase import Learned, Learning
 from gramfold.methods.learning.plan import Plan, comparable_as, described
-from gramfold.methods.learning.state import Learned, caution
 
 __all__ = [
-    "Common", "DirectionsPlan", "Finding", "Learned", "Learning", "Plan", "caution", "comparable_as", "described", "gradients",
-    "own_part", "parts_of", "plan_of", "seen", "unseen",
+    "Common", "DirectionsPlan", "Finding", "Learned", "Learning", "Plan", "comparable_as", "described", "plan_of",
+    "put_back", "seen", "unseen",
 ]  # fmt: skip
 
 

@@ -123,8 +123,7 @@ class Columns(Record, kind="columns"):
         upload.require_shapes(self.shapes)
         counts = arrays.to_numpy(upload[COUNTS])
         each = counts.reshape(-1, COARSE if self.low is None else FINE).sum(1)
-        if not (np.isfinite(counts).all() and counts.min() >= 0 and each.max() <= MOST_SAMPLES):
-            raise GramfoldError("the counts of samples in its columns are not counts")
+        require_counts(counts, each)
         if not (abs(each - each[0]) <= 1e-6 * each[0]).all():
             raise GramfoldError(f"its columns hold from {each.min():g} to {each.max():g} samples; all must hold the same")
 
@@ -184,6 +183,12 @@ class _Look:
     def one_number(self) -> bool:
         """Whether there is nothing between the two ends."""
         return self.scale is None and self.high - self.low <= max(NARROWEST * max(abs(self.low), abs(self.high)), SMALLEST)
+
+
+def require_counts(counts: np.ndarray, samples: np.ndarray) -> None:
+    """Raise unless these are counts, of so many `samples` in each column."""
+    if not (np.isfinite(counts).all() and counts.min() >= 0 and samples.max() <= MOST_SAMPLES):
+        raise GramfoldError("the counts of samples in its columns are not counts")
 
 
 def _half_octaves(rows: np.ndarray) -> np.ndarray:

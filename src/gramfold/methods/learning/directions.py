@@ -9,6 +9,7 @@ samples, so the directions are those of pooled data, however that is cut among c
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,18 +19,19 @@ from scipy.sparse import csr_array
 from gramfold import features
 from gramfold.errors import GramfoldError
 from gramfold.features import DirectionsMap, of_length_one
-from gramfold.methods.learning.state import Learned
+from gramfold.federation import Task
+from gramfold.methods.learning.columns import require_counts
+from gramfold.methods.learning.phase import Learned
 from gramfold.methods.phases import Phase
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import counting
-from gramfold.moments.consistent import MOST_SAMPLES
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.uploads import NamedSums
 
 WIDE = 4096
 """From more inputs on their directions are found first, where nobody says otherwise: their Gram matrix would be too large."""
-MANY = 512
+DEFAULT = 512
 """Directions, where there is room."""
 SPARE = 32
 """So many more than are asked for, and never more than twice as many, so that the last are found as well as the first."""
@@ -56,7 +58,7 @@ class DirectionsPlan:
         if found is None:
             return None
         if int(found[2]) < 1:
-            raise GramfoldError(f"{spec!r} asks for no direction; write for example raw+bias+linear@directions:{MANY}")
+            raise GramfoldError(f"{spec!r} asks for no direction; write for example raw+bias+linear@directions:{DEFAULT}")
         features.parse(found[1])
         return cls(found[1], int(found[2]))
 
@@ -67,13 +69,19 @@ class DirectionsPlan:
     def begin(self, start: Any, seed: int) -> "Finding":
         return Finding(start, seed, start.space.map.inputs, self.map, self.dim)
 
+    def traffic(self, task: Task, moments: Callable[[int, int], int], number: int, message: int) -> int:
+        """The bytes of its rounds at a client, at most: counts, two products and the basis between them, the columns and their
+        directions."""
+        columns = min(task.inputs, COMMON)
+        return 4 * task.inputs + 4 * columns * (3 * sought(self.dim) + self.dim + 2) + 6 * message
+
     def width(self, inputs: int) -> int:
         return features.parse(self.map).width(min(self.dim, inputs))
 
 
 def default(samples: int | None, masked: bool = False) -> str:
     """The text of a map that finds as many directions as so many samples can tell; under a secure sum half as many."""
-    dim = MANY if samples is None else min(MANY, samples // 2 - SPARE if masked else samples)
+    dim = DEFAULT if samples is None else min(DEFAULT, samples // 2 - SPARE if masked else samples)
     return f"raw+bias+linear@directions:{max(dim, 1)}"
 
 
@@ -136,8 +144,7 @@ class Finding(Phase, kind="learning/directions"):
         if self.columns is not None:
             return
         counts = arrays.to_numpy(upload[COUNTS])
-        if not (np.isfinite(counts).all() and counts.min() >= 0 and counts.max() <= MOST_SAMPLES):
-            raise GramfoldError("the counts of samples in its columns are not counts")
+        require_counts(counts, counts)
 
     def after(self, total: NamedSums) -> "Finding | Learned":
         if self.columns is None:

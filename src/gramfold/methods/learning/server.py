@@ -1,8 +1,8 @@
 """The server's part of learning features: what it makes of each round's sum, and asks clients for next (see `learning`)."""
 
 import math
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from gramfold.features import (
 from gramfold.methods.learning.client import combinations, gradients
 from gramfold.methods.learning.columns import Columns
 from gramfold.methods.learning.own_parts import Common
-from gramfold.methods.learning.state import Rows, State, caution
+from gramfold.methods.learning.rules import RULES
 from gramfold.methods.pooled import PooledRidge
 from gramfold.moments import Moments
 from gramfold.numerics import arrays, seeds
@@ -36,31 +36,21 @@ from gramfold.solve import metric as metrics
 from gramfold.solve.gcv import mean_squared_row
 from gramfold.solve.ridge import ridge
 from gramfold.solve.units import Units
+from gramfold.wire.record import Record
 
-SPREADS = {"rows": (0.1,), "columns": (0.1, 0.4, 1.6)}
-"""The variances of the pilots' angles that are tried."""
-TRIAL = 0.25
-"""That of rows of one length without a metric."""
-CLEARLY = 0.7
-"""Of columns that somebody has standardised, rows of one length must be off by less than this part of what columns are. Rows
-cannot be wild, which squared errors reward more than the heads do that come of them."""
-BETTER = 0.95
-"""The same before any column is counted, of linear heads: features of a backbone are level, and counting costs bytes."""
-MANY = 5000
-"""Samples from which on rows of one length are better in a linear head's metric than without any."""
-SHRINKAGE = 1.0
-"""The penalty of the head whose metric is taken, for rows of one length, in units of the features' mean squared length: far more
-than predicts best. What is left are directions that the labels are sure of, and the metric takes less of the labels' noise."""
-LONGEST = 2.0
-"""The square of a sample's gradient, at most, in units of what it would be on average were inputs normally distributed: no
-sample, and nobody who lies about one, says much more about the metric than others."""
-PAIRED = 1.2
-"""The frequencies of features of two columns, which take half of a table's places: in units of the columns' scales."""
-TYPICAL = 256
-"""Made-up inputs that tell what is usual."""
+if TYPE_CHECKING:
+    from gramfold.methods.learning.phase import Learning
 
 
-def step(total: Any, learning: State) -> State | Map:
+@dataclass(frozen=True)
+class Rows(Record, kind="learning/rows"):
+    """The map of rows of one length, and how far off its pilot was by generalised cross-validation."""
+
+    map: Map
+    score: float
+
+
+def step(total: Any, learning: "Learning") -> "Learning | Map":
     """What clients are asked next; the learned map, when there is nothing left to ask."""
     if learning.counting is not None:
         return _after_counting(learning.counting.after(total), learning)
@@ -76,14 +66,14 @@ def step(total: Any, learning: State) -> State | Map:
     return _after_pilot(total, learning) if isinstance(learning.space.map, MetricMap) else _after_linear(total, learning)
 
 
-def in_common(learning: State) -> Common | None:
+def in_common(learning: "Learning") -> Common | None:
     """What clients' own parts are told by, after the gradients of a pilot's head; None where they take none."""
     if not learning.own_parts or learning.weights is None or learning.pilot.columns is None:
         return None
     return Common(learning.pilot, learning.weights)
 
 
-def _after_counting(counted: Columns, learning: State) -> State:
+def _after_counting(counted: Columns, learning: "Learning") -> "Learning":
     """More counting, or the first moments."""
     learning = replace(learning, columns=counted)
     if not counted.measured:
@@ -92,36 +82,36 @@ def _after_counting(counted: Columns, learning: State) -> State:
         learning = replace(learning, inputs="columns")
     assert counted.centre is not None
     assert counted.scale is not None
-    trial = Chain([Normalize(), Fourier(_pilot_size(learning.dim, "columns"), math.sqrt(TRIAL))])
+    trial = Chain([Normalize(), Fourier(_pilot_size(learning.dim, "columns"), math.sqrt(RULES.trial))])
     rows: list[FeatureMap] = [Normalize(), trial] if learning.inputs == "both" else []
     map = Concat([Bias(), *rows, Standardize(tuple(counted.centre), tuple(counted.scale))])
     return replace(learning, space=replace(learning.space, map=features.draw(map, counted.inputs, learning.seed)))
 
 
-def _after_pilot(total: Moments, learning: State) -> State | Map:
+def _after_pilot(total: Moments, learning: "Learning") -> "Learning | Map":
     """The gradients of its head, or the map, where this pilot was all there is to learn."""
     pilot, squares = learning.pilot, float(total.squares.sum())
     sizes = [block.map.dim for block in pilot.blocks]
     best, score = metrics.best_block(total.lower_gram, total.cross, squares, total.weight, pilot.plain.dim, sizes)
-    part = CLEARLY if learning.columns is not None and learning.columns.standardised else 1.0
+    part = RULES.rows_by_pilot if learning.columns is not None and learning.columns.standardised else 1.0
     if learning.rows is not None and learning.rows.score < part * score:
         return learning.rows.map
     learning = replace(learning, spread=pilot.blocks[best].map.description["map"]["scale"] ** 2, rows=None)
     if not learning.passes:
         return _learned(learning, metrics.isotropic(learning.probes), pilot.columns)
-    penalty = None if pilot.columns is not None else SHRINKAGE * mean_squared_row(total.lower_gram, total.weight)
-    weights = PooledRidge.of(total, penalty, learning.space.units(), caution(pilot)).weights
+    penalty = None if pilot.columns is not None else RULES.shrinkage * mean_squared_row(total.lower_gram, total.weight)
+    weights = PooledRidge.of(total, penalty, learning.space.units(), learning.space.caution).weights
     return replace(learning, weights=weights, longest=_longest(pilot, weights, learning.seed))
 
 
 def _longest(pilot: MetricMap, weights: Array, seed: int) -> np.ndarray:
-    """The longest gradients that count: LONGEST times the mean square of those at normally distributed inputs."""
-    at = arrays.like(seeds.generator(seed, "metric/typical").standard_normal((TYPICAL, pilot.inputs)), weights)
+    """The longest gradients that count: RULES.longest times the mean square of those at normally distributed inputs."""
+    at = arrays.like(seeds.generator(seed, "metric/typical").standard_normal((RULES.normal, pilot.inputs)), weights)
     each = [gradients(pilot, weights, at, combination) for combination in combinations(at, weights.shape[1])]
-    return np.array([LONGEST * float(arrays.row_squares(rows).mean()) for rows in each])
+    return np.array([RULES.longest * float(arrays.row_squares(rows).mean()) for rows in each])
 
 
-def _after_linear(total: Moments, learning: State) -> State | Map:
+def _after_linear(total: Moments, learning: "Learning") -> "Learning | Map":
     inputs, n, full = learning.space.map.inputs, total.weight, total.gram
     if learning.inputs == "either":
         if _columns_are_better(total, inputs):
@@ -132,10 +122,10 @@ def _after_linear(total: Moments, learning: State) -> State | Map:
     if learning.inputs != "columns":
         gram, cross = full[: inputs + 1, : inputs + 1], total.cross[: inputs + 1]
         probes = metrics.spread_probes(gram, n, learning.seed)
-        weights = ridge(gram, cross, SHRINKAGE * mean_squared_row(gram, n))[1:]
+        weights = ridge(gram, cross, RULES.shrinkage * mean_squared_row(gram, n))[1:]
         metric = metrics.root(weights @ weights.T, learning.dim, probes)
-        if learning.inputs == "both" and n < MANY:
-            learning, metric = replace(learning, spread=TRIAL), metrics.isotropic(probes)
+        if learning.inputs == "both" and n < RULES.linear_metric:
+            learning, metric = replace(learning, spread=RULES.trial), metrics.isotropic(probes)
         if learning.inputs == "rows" and learning.passes:
             return _pilot(replace(learning, probes=probes), metric, None)
         found = _learned(learning, metric, None)  # a linear head's metric will do
@@ -159,15 +149,15 @@ def _columns_are_better(total: Moments, inputs: int) -> bool:
         take = arrays.like(np.r_[0, first : first + inputs], full)
         gram, cross = full[take][:, take], total.cross[take]
         scores.append(metrics.score(gram, cross, squares, total.weight, Units(0, one_unit)))
-    return scores[1] < BETTER * scores[0]
+    return scores[1] < RULES.columns_by_lines * scores[0]
 
 
-def _pilot(learning: State, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> State:
+def _pilot(learning: "Learning", metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> "Learning":
     """The next moments to ask for."""
     way = "rows" if columns is None else "columns"
     size = _pilot_size(learning.dim, way)
     blocks = [
-        _block(metric, size, spread, learning.seed, f"pilot/{learning.passes}/{i}") for i, spread in enumerate(SPREADS[way])
+        _block(metric, size, spread, learning.seed, f"pilot/{learning.passes}/{i}") for i, spread in enumerate(RULES.spreads[way])
     ]
     space = replace(learning.space, map=MetricMap.of(_plain(learning), blocks, columns))
     return replace(learning, space=space, weights=None)
@@ -175,23 +165,23 @@ def _pilot(learning: State, metric: tuple[Array, float], columns: tuple[Array, A
 
 def _pilot_size(dim: int, way: str) -> int:
     """Fourier features of every spread."""
-    return max(dim // 2 // len(SPREADS[way]), 1)
+    return max(dim // 2 // len(RULES.spreads[way]), 1)
 
 
-def _learned(learning: State, metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> MetricMap:
+def _learned(learning: "Learning", metric: tuple[Array, float], columns: tuple[Array, Array] | None) -> MetricMap:
     """What it has led to."""
-    spread = learning.spread or SPREADS["rows" if columns is None else "columns"][0]
-    pairs = learning.dim // 2 if columns is not None and metric[0].shape[1] else 0
+    spread = learning.spread or RULES.spreads["rows" if columns is None else "columns"][0]
+    pairs = int(learning.dim * RULES.pairs) if columns is not None and metric[0].shape[1] else 0
     blocks = [_block(metric, learning.dim - pairs, spread, learning.seed, "features/learned")]
     if pairs:
-        spec = Pairs(pairs, PAIRED, metrics.importance(*metric))
+        spec = Pairs(pairs, RULES.paired, metrics.importance(*metric))
         nowhere = arrays.zeros((len(metric[0]), 0), metric[0])
         drawn = features.draw(spec, len(metric[0]), learning.seed, "features/pairs")
         blocks.append(Block(drawn, Metric(nowhere, arrays.like(np.ones(1), nowhere))))
     return MetricMap.of(_plain(learning), blocks, columns)
 
 
-def _plain(learning: State) -> DrawnMap:
+def _plain(learning: "Learning") -> DrawnMap:
     return features.draw(Concat([Bias(), Linear()]), learning.space.map.inputs, learning.seed, "features/plain")
 
 

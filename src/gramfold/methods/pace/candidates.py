@@ -105,20 +105,6 @@ class OwnRidge(FreeRidge):
         self.map = map
 
 
-@dataclass(frozen=True, eq=False)
-class OwnPart:
-    """What clients took out of their targets before they were folded, as a basis: a candidate that shares nothing takes it back.
-    `values` are the clients' samples' (clients x n x outputs)."""
-
-    moves: ClassVar[bool] = False
-    map: Map
-    weights: Array
-    values: Array
-
-    def solution(self, coordinates: Array) -> tuple[Array, float]:
-        return coordinates, 0.0
-
-
 class Part(ABC):
     """Makes candidates. PACE has a tuple of parts; without one it has that part's candidates no more."""
 
@@ -158,14 +144,12 @@ class Blend(Part):
 
 @dataclass(frozen=True)
 class Residual(Part):
-    """The shared model, and a ridge of what it leaves unexplained (APFL)."""
+    """The shared model, and a ridge of its residuals (APFL)."""
 
     name: ClassVar[str] = "residual"
     of_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (1.0, 10.0), (0.3, 0.003))
     """How much of logits to believe, and penalty. A client with two of ten classes is all but certain of most samples, and what
     is left is noise of the few others; at a part of their face value all samples have a say, and at less of a penalty."""
-    of_two_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (1.0, 3.0), (1.0, 30.0))
-    """Of two classes none is ruled out beforehand."""
     of_values: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 1e4)
     """Penalties; with the last an offset is all there is."""
     before: float = 4.0
@@ -173,13 +157,12 @@ class Residual(Part):
     def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:
         if not samples.fits:
             return []
-        trials = self.of_two_classes if samples.targets.shape[-1] == 2 else self.of_classes
-        if not samples.likelihood.classification:
-            trials = tuple((1.0, gamma) for gamma in self.of_values)
+        values = tuple((1.0, gamma) for gamma in self.of_values)
+        trials = self.of_classes if samples.likelihood.classification else values
         before, ridge, found = self.before / len(trials), samples.on_refinement, []
         for trust, gamma in trials:
-            fit, numbers = samples.fitted(ridge, samples.likelihood.unexplained(stay, trust), gamma)
-            found.append(Candidate(self.name, stay.scores, stay.added + fit, 1.0, {ridge: numbers}, before))
+            left = samples.likelihood.residuals(stay, trust)
+            found.append(samples.beside(self.name, ridge, left, gamma, before, stay))
         return found
 
 
@@ -197,10 +180,8 @@ class Own(Part):
         if not samples.fits:
             return []
         gammas = self.of_classes if samples.likelihood.classification else self.of_values
-        before, ridge, found = self.before / len(gammas), getattr(samples, self.on), []
-        for gamma in gammas:
-            found.append(samples.alone(self.name, ridge, gamma, before))
-        return found
+        before, ridge = self.before / len(gammas), getattr(samples, self.on)
+        return [samples.alone(self.name, ridge, gamma, before) for gamma in gammas]
 
 
 PARTS: tuple[Part, ...] = (Blend(), Residual(), Own())

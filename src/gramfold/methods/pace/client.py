@@ -11,18 +11,19 @@ from functools import cached_property
 import numpy as np
 
 from gramfold.features import Map
+from gramfold.federation import Samples
 from gramfold.heads import Head, Stream
 from gramfold.methods.differences.effects import Effects
-from gramfold.methods.pace.candidates import PARTS, Basis, Candidate, Own, OwnPart, OwnRidge, Part
+from gramfold.methods.pace.candidates import PARTS, Blend, Candidate, Own, OwnRidge, Part
 from gramfold.methods.pace.evidence import of_classes
 from gramfold.methods.pace.heads import classifiers, regressors
 from gramfold.methods.pace.influence import Influence, influence_of
 from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average
-from gramfold.methods.pace.places import moved
+from gramfold.methods.pace.places import Placed, moved
 from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import Pooled
 from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import Space, scaled, together
+from gramfold.methods.spaces import Space, often_of, root_weights, scaled, together
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.padding import Padding
@@ -30,18 +31,38 @@ from gramfold.numerics.stacks import lifted
 from gramfold.solve.leave_one_out import left_out_residuals
 
 
+@dataclass(frozen=True)
+class Given:
+    """What clients are given beside their samples: the same for all of a stack."""
+
+    space: Space
+    pooled: Pooled
+    refinement: Map | None = None
+    """The map that residuals are fitted on; None: the shared features."""
+    personal: Sequence[Map] = ()
+    """Maps in the metric that clients' own functions share, where one was found."""
+    copies: float = 1.0
+    """How many times the shared solution counts the samples of clients like these, if these are in it."""
+    priors: Priors = PRIORS
+    weights: Sequence[float] | None = None
+    """Of the terms of evidence, where they are not to be chosen."""
+    effects: Effects | None = None
+    """How far clients' own offsets and slopes lie apart, where they do."""
+
+
 @dataclass
 class OwnSamples:
     """What clients know of their samples, once for all candidates."""
 
-    space: Space
-    refinement: Map | None
-    inputs: Array
+    given: Given
+    train: Samples
     """Of all clients, one after another."""
     padding: Padding
     rows: Array
     """Features (clients x n x m), and one-hot classes or values (clients x n x C)."""
     targets: Array
+    judging: np.ndarray | None
+    """Whose labels the features have not seen, one client's after another's; None: all."""
     roots: Array | None
     """Square roots of the samples' weights (clients x n x 1); None: each counts once, and no place is without a sample."""
     once: Array
@@ -49,62 +70,50 @@ class OwnSamples:
     copies: float
     """How often they are in the sum behind the shared solution: once, more often in that of their group; of late clients, not at
     all."""
-    shared: Array
-    """Its weights (m x C)."""
     influence: Influence
     residuals: Array
     """What the shared model as it is leaves of the targets, times the roots."""
     scores: Array
     """What it says of each sample without it."""
-    likelihood: Likelihood
-    personal: Sequence[Map] = ()
-    """Maps in the metric that clients' own functions share, where one was found."""
-    effects: Effects | None = None
-    """How far clients' own offsets and slopes lie apart, where they do."""
-    priors: Priors = PRIORS
-    apart: OwnPart | None = None
-    """The clients' own parts, where those are taken out of the targets."""
+    apart: Sequence[np.ndarray] | None = None
+    """The clients' offsets that are out of the targets already."""
 
     @classmethod
     def of(
-        cls,
-        clients: Sequence[ClientData],
-        space: Space,
-        refinement: Map | None,
-        pooled: Pooled,
-        rows: Array,
-        judging: np.ndarray | None,
-        priors: Priors,
-        weights: Sequence[float] | None,
-        copies: float = 1.0,
-        personal: Sequence[Map] = (),
-        apart: OwnPart | None = None,
-        effects: Effects | None = None,
-    ) -> "OwnSamples":
-        """`rows` are the features of the samples that count, one client's after another's; `judging` says whose labels these have
-        not seen (None: all). Either all clients are in the sum behind the shared solution or none is. `copies`: how many times it
-        counts samples of clients like these; `personal`: maps in the metric that clients' own functions share; `apart`: the own
-        parts that are out of the targets already."""
+        cls, clients: Sequence[ClientData], given: Given, rows: Array, judging: np.ndarray | None = None,
+        apart: Sequence[np.ndarray] | None = None,
+    ) -> "OwnSamples":  # fmt: skip
+        """`rows` are the features of the samples that count, one client's after another's. Either all clients are in the sum
+        behind the shared solution or none is."""
         train, padding = together(clients)
-        wanted, shared = space.targets(train, rows), pooled.weights
-        often = np.ones(train.n) if train.weights is None else arrays.to_numpy(train.weights).astype(float)
-        once = padding(arrays.like(often, rows))
+        wanted, pooled = given.space.targets(train, rows), given.pooled
+        often = arrays.like(often_of(train), rows)
+        once = padding(often)
         roots = None if train.weights is None and padding.even else once[..., None] ** 0.5
-        weighed = rows if train.weights is None else rows * arrays.like(np.sqrt(often)[:, None], rows)
-        influence = influence_of(weighed, pooled.leverage, padding)
-        targets, residuals = padding(wanted), padding(wanted - rows @ shared)
+        influence = influence_of(scaled(rows, root_weights(train, rows)), pooled.leverage, padding)
+        targets, residuals = padding(wanted), padding(wanted - rows @ pooled.weights)
         # a sample is left out with all its weight w, and all its copies: its leverage is so many times h
-        copies = copies * clients[0].contributed
+        copies = given.copies * clients[0].contributed
         scores = targets - left_out_residuals(residuals, copies * influence.leverages)
-        likelihood: Likelihood = OfValues(targets, once)
-        if space.classification:
-            codes = arrays.to_numpy(train.targets).astype(np.int64)
-            judges = once if judging is None else padding(arrays.like(often * judging, rows))
-            likelihood = of_classes(
-                space, pooled, padding, codes, often, targets, scores, judges, once, copies, influence.leverages, priors, weights
-            )  # fmt: skip
-        return cls(space, refinement, train.inputs, padding, padding(rows), targets, roots, once, copies, shared, influence,
-                   scaled(residuals, roots), scores, likelihood, personal, effects, priors, apart)  # fmt: skip
+        return cls(given, train, padding, padding(rows), targets, judging, roots, once, copies, influence,
+                   scaled(residuals, roots), scores, apart)  # fmt: skip
+
+    @property
+    def inputs(self) -> Array:
+        """Of all clients, one after another."""
+        return self.train.inputs
+
+    @cached_property
+    def likelihood(self) -> Likelihood:
+        """How likely candidates make them."""
+        return of_classes(self) if self.given.space.classification else OfValues(self.targets, self.once)
+
+    @property
+    def judges(self) -> Array:
+        """How often each counts where candidates are compared."""
+        if self.judging is None:
+            return self.once
+        return self.padding(arrays.like(often_of(self.train) * self.judging, self.once))
 
     def mapped(self, map: Map) -> Array:
         """What another map makes of the samples (clients x n x features)."""
@@ -113,14 +122,15 @@ class OwnSamples:
     @cached_property
     def on_features(self) -> OwnRidge:
         """The clients' own ridges on the shared features, for every penalty and whatever they are to explain."""
-        return OwnRidge(self.space.map, self.rows, self.roots)
+        return OwnRidge(self.given.space.map, self.rows, self.roots)
 
     @cached_property
     def on_refinement(self) -> OwnRidge:
         """The same on those of the refinement's map."""
-        if self.refinement is None or self.refinement.fingerprint == self.space.map.fingerprint:
+        map = self.given.refinement
+        if map is None or map.fingerprint == self.given.space.map.fingerprint:
             return self.on_features
-        return OwnRidge(self.refinement, self.mapped(self.refinement), self.roots)
+        return OwnRidge(map, self.mapped(map), self.roots)
 
     @property
     def fits(self) -> bool:
@@ -138,19 +148,18 @@ class OwnSamples:
         step = lifted(self.likelihood.step, fit)
         return step * fit, step * numbers
 
+    def beside(self, name: str, ridge: OwnRidge, targets: Array, penalty: float, before: float, stay: Candidate) -> Candidate:
+        """The candidate that adds a ridge of `targets`, what it leaves of them say, to the shared model as it is."""
+        fit, numbers = self.fitted(ridge, targets, penalty)
+        return Candidate(name, stay.scores, stay.added + fit, 1.0, {ridge: numbers}, before)
+
     def alone(self, name: str, ridge: OwnRidge, penalty: float, before: float) -> Candidate:
-        """The candidate that shares nothing but a map: a ridge of the targets as they are, whatever was taken out of them."""
-        apart = 0.0 if self.apart is None else self.apart.values
-        fit, numbers = self.fitted(ridge, self.likelihood.alone + apart, penalty)
-        coordinates: dict[Basis, Array] = {ridge: numbers}
-        if self.apart is not None:
-            coordinates[self.apart] = -self.apart.weights
-        return Candidate(name, self.scores, fit - apart, 0.0, coordinates, before)
+        """The candidate that shares nothing but a map: a ridge of the targets."""
+        fit, numbers = self.fitted(ridge, self.likelihood.alone, penalty)
+        return Candidate(name, self.scores, fit, 0.0, {ridge: numbers}, before)
 
 
-def personalized(
-    samples: OwnSamples, parts: Sequence[Part], pooled: Pooled, judging: np.ndarray | None, method: str
-) -> list[Head]:
+def personalized(samples: OwnSamples, parts: Sequence[Part], method: str) -> list[Head]:
     """The clients' own heads: of each the mean of its candidates by left-out likelihood."""
     likelihood = samples.likelihood
     stay = Candidate("stay", samples.scores, samples.scores * 0.0)
@@ -158,18 +167,17 @@ def personalized(
         likelihood.weigh(stay)
     candidates = [stay, *(each for part in parts for each in part.candidates(samples, stay))]
     mixture, shares = average(candidates, likelihood)
-    said: list[dict[str, float]] = [{} for _ in samples.padding.sizes]
+    places: list[Placed] = []
     if isinstance(likelihood, OfClasses):
-        likelihood, discriminants, said = moved(samples, likelihood, mixture, pooled)
-    alphas = np.broadcast_to(mixture.alpha, len(said))
-    chosen = [
-        {**pooled.chosen, **_tried(shares, candidates, k), "alpha": float(alphas[k]), **said[k], **gain}
-        for k, gain in enumerate(gains(candidates, mixture, likelihood))
-    ]
-    solutions = solution(samples, mixture)
+        likelihood, places = moved(samples, likelihood, mixture)
+    gained, pooled = gains(candidates, mixture, likelihood), samples.given.pooled.chosen
+    chosen = [{**pooled, **_tried(shares, candidates, k), **gain} for k, gain in enumerate(gained)]
+    if samples.influence.can_weigh_up and any(part.name == Blend.name for part in parts):
+        alphas = np.broadcast_to(mixture.alpha, len(gained))
+        chosen = [{**mine, "alpha": float(alpha)} for mine, alpha in zip(chosen, alphas, strict=True)]
     if isinstance(likelihood, OfClasses):
-        return classifiers(samples, likelihood, mixture, solutions, discriminants, method, chosen)
-    return regressors(samples, mixture, solutions, pooled, judging, method, chosen)
+        return classifiers(samples, likelihood, mixture, solution(samples, mixture), places, method, chosen)
+    return regressors(samples, mixture, solution(samples, mixture), method, chosen)
 
 
 def _tried(shares: dict[str, np.ndarray], candidates: Sequence[Candidate], client: int) -> dict[str, float]:
@@ -189,18 +197,9 @@ def gains(candidates: Sequence[Candidate], mixture: Candidate, likelihood: Likel
     return [{"gained_by_joining": float(more / n)} if n > 0 else {} for more, n in zip(apart, judges, strict=True)]
 
 
-def personal_head(
-    client: ClientData,
-    space: Space,
-    refinement: Map | None,
-    pooled: Pooled,
-    rows: Array,
-    weights: Sequence[float] | None,
-    method: str,
-) -> Head:
+def personal_head(client: ClientData, given: Given, rows: Array, method: str) -> Head:
     """PACE's head on any features, for methods that make their own."""
-    samples = OwnSamples.of([client], space, refinement, pooled, rows, None, PRIORS, weights)
-    return personalized(samples, PARTS, pooled, None, method)[0]
+    return personalized(OwnSamples.of([client], given, rows), PARTS, method)[0]
 
 
 def without_estimates(head: Head) -> Head:
@@ -212,7 +211,7 @@ def without_estimates(head: Head) -> Head:
 def solution(samples: OwnSamples, mixture: Candidate) -> list[tuple[Stream, list[Stream], Array | float]]:
     """For each client the shared solution where its mixture moves it to, the streams beside it, and their intercept."""
     clients = samples.padding.clients
-    base: list[Array] = [samples.shared] * clients
+    base: list[Array] = [samples.given.pooled.weights] * clients
     streams: list[list[Stream]] = [[] for _ in range(clients)]
     offsets: list[Array | float] = [0.0] * clients
     for basis, coordinates in mixture.coordinates.items():
@@ -224,5 +223,5 @@ def solution(samples: OwnSamples, mixture: Candidate) -> list[tuple[Stream, list
             own = weights[k] if clients == 1 else arrays.copy(weights[k])  # a head that is kept keeps no other's
             streams[k].append(Stream(getattr(basis, "map"), own))  # noqa: B009 (only a basis that does not move has one)
             offsets[k] = offsets[k] + (intercepts if isinstance(intercepts, float) else intercepts[k])
-    map = samples.space.map
+    map = samples.given.space.map
     return [(Stream(map, weights), beside, offset) for weights, beside, offset in zip(base, streams, offsets, strict=True)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from gramfold.features import Map
-from gramfold.methods.pace.candidates import Basis, Candidate, Part
+from gramfold.methods.pace.candidates import Candidate, Part
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
@@ -34,13 +34,16 @@ class OwnEffects(Part):
     before: float = 1.0
 
     def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:
-        effects = samples.effects
+        effects = samples.given.effects
         if effects is None:
             return []
         roots = np.ones((1, 1, 1)) if samples.roots is None else arrays.to_numpy(samples.roots)
         rows = arrays.to_numpy(samples.mapped(effects.plain)) * roots
-        apart = 0.0 if samples.apart is None else arrays.to_numpy(samples.apart.values)
-        targets, left = arrays.to_numpy(samples.targets) + apart, arrays.to_numpy(samples.likelihood.unexplained(stay))
+        apart = np.zeros((1, 1, 1)) if samples.apart is None else np.stack(samples.apart)[:, None]
+        targets, left = (
+            arrays.to_numpy(samples.targets) + apart * samples.padding.there[..., None],
+            arrays.to_numpy(samples.likelihood.residuals(stay)),
+        )
         contributed = samples.copies > 0
         alone = [effects.alone(*each, contributed) for each in zip(rows, targets * roots, strict=True)]
         beside = [effects.beside(*each) for each in zip(rows, left * roots, strict=True)]
@@ -53,7 +56,5 @@ class OwnEffects(Part):
         fit, weights = stacked(beside)
         found = [Candidate(self.name, stay.scores, stay.added + fit, 1.0, {along: weights}, self.before)]
         fit, weights = stacked(alone)
-        coordinates: dict[Basis, Array] = {along: weights}
-        if samples.apart is not None:
-            coordinates[samples.apart] = -samples.apart.weights
-        return [*found, Candidate(self.name, samples.scores, fit - arrays.like(apart, fit), 0.0, coordinates, self.before)]
+        weights[:, 0] -= arrays.like(apart[:, 0], weights)
+        return [*found, Candidate(self.name, samples.scores, fit - arrays.like(apart, fit), 0.0, {along: weights}, self.before)]

@@ -1,15 +1,12 @@
 """How likely classes are: the likelihood of clients' samples, from what the server sent and what they know themselves."""
 
-from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gramfold.methods.pace.likelihood import OfClasses
-from gramfold.methods.pace.priors import Priors
-from gramfold.methods.pace.server import Pooled
-from gramfold.methods.spaces import Space
+from gramfold.methods.spaces import often_of
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.padding import Padding
@@ -17,49 +14,39 @@ from gramfold.solve.class_prior import ClassPrior
 from gramfold.solve.evidence import terms
 from gramfold.solve.left_out_discriminant import LeftOutDiscriminant
 
+if TYPE_CHECKING:
+    from gramfold.methods.pace.client import OwnSamples
 
-def of_classes(
-    space: Space,
-    pooled: Pooled,
-    padding: Padding,
-    codes: np.ndarray,
-    often: np.ndarray,
-    targets: Array,
-    scores: Array,
-    judges: Array,
-    once: Array,
-    copies: float,
-    leverages: Array,
-    priors: Priors,
-    weights: Sequence[float] | None,
-) -> OfClasses:
-    """`codes` and `often` are the samples' classes and weights, one client's after another's; the rest is stacked."""
-    assert pooled.discriminant is not None
-    everybodys = arrays.to_numpy(pooled.counts)
-    classes, whose = len(everybodys), padding.whose
+
+def of_classes(samples: "OwnSamples") -> OfClasses:
+    """That of stacked clients' samples."""
+    given, padding, scores = samples.given, samples.padding, samples.scores
+    discriminant, everybodys = given.pooled.discriminant, arrays.to_numpy(given.pooled.counts)
+    assert discriminant is not None
+    codes, often, classes = arrays.to_numpy(samples.train.targets).astype(np.int64), often_of(samples.train), len(everybodys)
     counts = np.zeros((padding.clients, classes))
-    np.add.at(counts, (whose, codes), often)
+    np.add.at(counts, (padding.whose, codes), often)
     prior = ClassPrior.of(counts, everybodys)
     stacked: Array = padding(arrays.like(codes, scores))
-    place: Any = pooled.discriminant.place
-    if copies and classes > 2:
-        shared = arrays.like(everybodys.astype(float), scores)
-        place = LeftOutDiscriminant.of(
-            pooled.discriminant, shared, scores, targets, stacked, copies * once, copies * leverages
-        ).place
-    centre, precision = priors.of_evidence(classes, space.map, pooled.discriminant.correlation(everybodys))
+    place: Any = discriminant.place
+    if samples.copies and classes > 2:
+        shared, leverages = arrays.like(everybodys.astype(float), scores), samples.copies * samples.influence.leverages
+        once = samples.copies * samples.once
+        place = LeftOutDiscriminant.of(discriminant, shared, scores, samples.targets, stacked, once, leverages).place
+    centre, precision = given.priors.of_evidence(classes, given.space.map, discriminant.correlation(everybodys))
     return OfClasses(
         stacked,
-        targets,
+        samples.targets,
         arrays.like(prior.log_shares[:, None], scores),
         partial(_left_out, prior, padding, codes, often, scores),
-        judges,
+        samples.judges,
         terms(classes),
         place,
         centre,
         precision,
-        priors.step_of(classes, counts.sum(1)),
-        weights,
+        given.priors.added_samples,
+        given.priors.step_of(classes, counts.sum(1)),
+        given.weights,
     )
 
 

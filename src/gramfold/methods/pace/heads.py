@@ -8,15 +8,14 @@ import numpy as np
 from gramfold.heads import Errors, Head, Stream
 from gramfold.methods.pace.candidates import Candidate
 from gramfold.methods.pace.likelihood import OfClasses, predicted
-from gramfold.methods.pace.server import Pooled
 from gramfold.methods.parts.selection import left_out_r2
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.evidence import Evidence
 
 if TYPE_CHECKING:
     from gramfold.methods.pace.client import OwnSamples
+    from gramfold.methods.pace.places import Placed
 
 Solution = tuple[Stream, list[Stream], Array | float]
 """The shared solution where a client's mixture moves it to, the streams beside it, and their intercept."""
@@ -24,7 +23,7 @@ Solution = tuple[Stream, list[Stream], Array | float]
 
 def classifiers(
     samples: "OwnSamples", likelihood: OfClasses, mixture: Candidate, solutions: list[Solution],
-    discriminants: list[Discriminant], method: str, chosen: list[dict[str, Any]],
+    places: list["Placed"], method: str, chosen: list[dict[str, Any]],
 ) -> list[Head]:  # fmt: skip
     weights, share = _final_weights(likelihood, mixture), np.broadcast_to(mixture.share, samples.padding.clients)
     evidence = share[:, None] * weights[:, :-1]
@@ -38,6 +37,7 @@ def classifiers(
     fresh = _accuracies(told + likelihood.prior(False), likelihood.codes, judges)
     same = _accuracies(told + likelihood.shares, likelihood.codes, judges)
     shares = arrays.to_numpy(likelihood.shares)
+    space = samples.given.space
     heads = []
     for k, (base, streams, offset) in enumerate(solutions):
         named = {term.name: float(weight) for term, weight in zip(likelihood.terms, evidence[k], strict=True)}
@@ -45,13 +45,13 @@ def classifiers(
         beside = float(weights[k, -1])
         heads.append(Head(
             [base],
-            samples.space.labels,
-            evidence=Evidence(discriminants[k], likelihood.terms, tuple(named.values())),
+            space.labels,
+            evidence=Evidence(places[k].discriminant, likelihood.terms, tuple(named.values())),
             refinement=[Stream(stream.map, stream.weights, beside) for stream in streams],
             offset=shares[k, 0] + beside * arrays.to_numpy(offset),
             probabilistic=True,
             method=method,
-            chosen={**chosen[k], **named, **estimates},
+            chosen={**chosen[k], **places[k].said, **named, **estimates},
         ))  # fmt: skip
     return heads
 
@@ -71,11 +71,11 @@ def _accuracies(logits: Array, codes: Array, once: Array) -> np.ndarray:
 
 
 def regressors(
-    samples: "OwnSamples", mixture: Candidate, solutions: list[Solution], pooled: Pooled, judging: np.ndarray | None,
-    method: str, chosen: list[dict[str, Any]],
+    samples: "OwnSamples", mixture: Candidate, solutions: list[Solution], method: str,
+    chosen: list[dict[str, Any]],
 ) -> list[Head]:  # fmt: skip
     # all samples choose; those whose labels the features have not seen say how far off it is: who chooses flatters itself
-    split, heads = samples.padding.split, []
+    split, judging, pooled, heads = samples.padding.split, samples.judging, samples.given.pooled, []
     targets, told, once = (split(arrays.to_numpy(part)) for part in (samples.targets, predicted(mixture), samples.once))
     judges = [None] * len(once) if judging is None else np.split(judging, np.cumsum(samples.padding.sizes)[:-1])
     spread = None if pooled.spread is None else arrays.to_numpy(pooled.spread)

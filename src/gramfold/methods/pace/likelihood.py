@@ -16,7 +16,7 @@ from gramfold.solve.discriminant import Place
 from gramfold.solve.evidence import Term
 from gramfold.solve.softmax import most_likely
 
-LEAST = 1e-3
+NEGLIGIBLE = 1e-3
 """A candidate with less of the mean than this is left out of it."""
 
 
@@ -29,14 +29,14 @@ class Likelihood(ABC):
     alone: Array
     """What models of the clients' own have to explain (clients x n x C), with nothing shared."""
     step: float | np.ndarray = 1.0
-    """What a unit of what is unexplained adds to a prediction."""
+    """What a unit of a residual adds to a prediction."""
 
     @abstractmethod
     def each(self, candidate: Candidate) -> Array:
         """The logarithm of how likely a candidate makes each sample (clients x n)."""
 
     @abstractmethod
-    def unexplained(self, candidate: Candidate, trust: float = 1.0) -> Array:
+    def residuals(self, candidate: Candidate, trust: float = 1.0) -> Array:
         """What a candidate leaves of the targets (clients x n x C), when so much of its logits is believed."""
 
     def of(self, candidate: Candidate) -> np.ndarray:
@@ -55,7 +55,7 @@ def average(candidates: Sequence[Candidate], likelihood: Likelihood) -> tuple[Ca
     before = np.stack([np.broadcast_to(candidate.before, told.shape[:-1]) for candidate in candidates], axis=-1)
     told = np.where(before > 0, told, -np.inf)
     shares = before * np.exp(told - told.max(-1, keepdims=True))
-    shares[shares < LEAST * shares.sum(-1, keepdims=True)] = 0.0
+    shares[shares < NEGLIGIBLE * shares.sum(-1, keepdims=True)] = 0.0
     shares /= shares.sum(-1, keepdims=True)
     by_name: dict[str, np.ndarray] = {}
     for i, candidate in enumerate(candidates):
@@ -75,11 +75,11 @@ class OfValues(Likelihood):
         self.alone = self.targets
 
     def each(self, candidate: Candidate) -> Array:
-        squares = stacks.row_squares(self.unexplained(candidate))
+        squares = stacks.row_squares(self.residuals(candidate))
         width = stacks.row_dots(self.judges, squares) / self.judges.sum(-1) + np.finfo(float).tiny
         return -0.5 * (squares / width[..., None] + arrays.log(width)[..., None])
 
-    def unexplained(self, candidate: Candidate, trust: float = 1.0) -> Array:
+    def residuals(self, candidate: Candidate, trust: float = 1.0) -> Array:
         return self.targets - predicted(candidate)
 
 
@@ -108,6 +108,8 @@ class OfClasses(Likelihood):
     centre: np.ndarray
     """The terms' weights before any sample is seen, and (below) the precision of these, in samples."""
     precision: np.ndarray
+    added_precision: float
+    """That of the weight of what is added, at the end."""
     step: float | np.ndarray
     given: Sequence[float] | None = None
     """The terms' weights, where they are not to be chosen."""
@@ -158,7 +160,7 @@ class OfClasses(Likelihood):
         right = stacks.pick(logits, self.codes)
         return right - arrays.log(arrays.exp_inplace(logits).sum(-1))
 
-    def unexplained(self, candidate: Candidate, trust: float = 1.0) -> Array:
+    def residuals(self, candidate: Candidate, trust: float = 1.0) -> Array:
         logits = self.logits(candidate)
         logits += self.shares
         if trust != 1.0:
@@ -173,7 +175,5 @@ class OfClasses(Likelihood):
         if added:
             evidence = arrays.concatenate([evidence, candidate.added[..., None, :, :]], axis=-3)
             centre = np.concatenate([self.weights, np.ones((len(self.weights), 1))], axis=1)
-            precision = np.append(precision, self.precision_of_added)
+            precision = np.append(precision, self.added_precision)
         return most_likely(evidence, self.left_out_shares, self.codes, centre, precision, self.judges)[0]
-
-    precision_of_added: ClassVar[float] = 20.0

@@ -1,13 +1,13 @@
 """Where the classes lie at each client: as everybody's samples have it, or moved as far as its own, left out, are likelier so."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gramfold.methods.pace.candidates import Candidate
 from gramfold.methods.pace.likelihood import OfClasses
-from gramfold.methods.pace.server import Pooled
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.solve.discriminant import Discriminant
@@ -22,15 +22,22 @@ LEAST_ALPHA = 1e-6
 """A client's samples that count once are weighed up by next to nothing."""
 
 
-def moved(
-    samples: "OwnSamples", likelihood: OfClasses, mixture: Candidate, pooled: Pooled
-) -> tuple[OfClasses, list[Discriminant], list[dict[str, float]]]:
-    """The likelihood with the places that each client's samples make likeliest, the clients' discriminants, and what is to be
-    said of them: a shared centroid is worth fewer and fewer samples, as long as left-out samples are likelier so."""
-    shared, priors, clients = pooled.discriminant, samples.priors, samples.padding.clients
+@dataclass(frozen=True)
+class Placed:
+    """A client's discriminant, and what is to be said of it."""
+
+    discriminant: Discriminant
+    said: Mapping[str, float] = field(default_factory=dict)
+
+
+def moved(samples: "OwnSamples", likelihood: OfClasses, mixture: Candidate) -> tuple[OfClasses, list[Placed]]:
+    """The likelihood with the places that each client's samples make likeliest, and the clients' discriminants: a shared centroid
+    is worth fewer and fewer samples, as long as left-out samples are likelier so."""
+    pooled, priors, clients = samples.given.pooled, samples.given.priors, samples.padding.clients
+    shared = pooled.discriminant
     assert shared is not None
     worth = np.full(clients, NEVER)
-    nothing = likelihood, [shared] * clients, [dict[str, float]()] * clients
+    nothing = likelihood, [Placed(shared)] * clients
     if likelihood.given is not None or samples.targets.shape[-1] == 2 or not samples.influence.can_weigh_up:
         return nothing
     told = Told.without(shared, mixture.scores, samples.targets, likelihood.codes, samples.once)
@@ -51,10 +58,11 @@ def moved(
     if (worth == NEVER).all():
         return nothing
     own = OwnPlaces.of(shared, everybody, sums, worth)
-    moves = [each != NEVER for each in worth]
-    discriminants = [own.discriminant(k) if each else shared for k, each in enumerate(moves)]
-    said = [{"centroids_worth": float(worth[k])} if each else {} for k, each in enumerate(moves)]
-    return likelihood.placed(own.place(told), mixture), discriminants, said
+    kept = Placed(shared)
+    found = [
+        kept if each == NEVER else Placed(own.discriminant(k), {"centroids_worth": float(each)}) for k, each in enumerate(worth)
+    ]
+    return likelihood.placed(own.place(told), mixture), found
 
 
 def _with_own(told: Told, samples: "OwnSamples", mixture: Candidate) -> Told:

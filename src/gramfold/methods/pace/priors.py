@@ -37,11 +37,17 @@ class Priors:
     places_gain: float = 3.0
     """So many nats likelier left-out samples must be by a client's own centroids."""
     few: float = 50.0
-    """Samples at which a residual of one is worth half of that: what a client of few leaves unexplained is mostly noise
+    """Samples at which a residual of one is worth half of that: a client of few has residuals that are mostly noise
     (`ablation.py`)."""
+    added_samples: float = 20.0
+    """How many samples the prior of one over the weight of what candidates add is worth, at the end (`ablation.py`)."""
+    reach: float = 2.0
+    reach_samples: float = 5.0
+    """How far beyond the values that a client has seen its head may go: so many times what one is usually off, and, of so many
+    samples, once again as far as they lie apart; of more, less (`site_tables.py`)."""
 
     def step_of(self, classes: int, samples: float) -> float:
-        """What a unit of what is unexplained adds to logits."""
+        """What a unit of a residual adds to logits."""
         return (self.step if classes > 2 else self.step_of_two) * samples**2 / (samples**2 + self.few**2)
 
     def of_evidence(self, classes: int, map: Map, correlation: float) -> tuple[np.ndarray, np.ndarray]:

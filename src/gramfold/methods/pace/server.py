@@ -1,7 +1,7 @@
 """PACE at the server: what clients are sent, from the sum of their moments, and the head that all share."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from gramfold.errors import GramfoldError
 from gramfold.heads import Errors, Head
 from gramfold.methods.pace.influence import Sketch
 from gramfold.methods.pace.priors import PRIORS, Priors
+from gramfold.methods.pace.sizes import SIZES
 from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.spaces import Space, straight
 from gramfold.moments import Moments
@@ -26,13 +27,9 @@ from gramfold.solve.units import PLAIN, Units
 from gramfold.uploads import GroupedMoments
 from gramfold.wire.record import Record
 
-SKETCH = 128
-"""Rows of the sketch from which leverages are estimated, to a relative sqrt(2 / rows)."""
 REGIMES = ("sum", "sketch")
 DEARER = "curves_dearer"
 """In what was chosen: how many times more than a table's columns curved features are penalised."""
-MOST_TABULAR = 2304
-"""Features of a map up to which that is asked: a table's has no more, and each answer is some eight factorisations."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ def solved(pooled: Pooled | None) -> Pooled:
 def units_of(space: Space) -> Units:
     """In which the pooled ridge is solved."""
     units = space.units()
-    asked = units.intercept is not None and space.map.dim <= MOST_TABULAR
+    asked = units.intercept is not None and space.map.dim <= SIZES.bent
     return replace(units, straight=straight(space.map)) if asked else units
 
 
@@ -79,53 +76,52 @@ def require_regime(regime: str, method: str) -> None:
         raise GramfoldError(f"{method}'s regime is one of {', '.join(REGIMES)}, not {regime!r}")
 
 
-def pool(
-    total: Moments,
-    beta: float | None,
-    regime: str,
-    seed: int,
-    units: Units = PLAIN,
-    caution: float = 1.0,
-) -> Pooled:
-    """From the sum of all moments. `units`, `caution`: in, and with, which the penalty is chosen."""
-    ridge = PooledRidge.of(total, beta, units, caution)
-    source: Factor | Sketch = ridge.factor
-    if regime == "sketch" and total.dim >= 2 * SKETCH:  # else it is no smaller than the triangle
-        signs = seeds.generator(seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SKETCH)) / math.sqrt(SKETCH)
-        source = Sketch(ridge.factor.solve_transposed(arrays.like(signs, ridge.weights)))
-    chosen = {"penalty": ridge.beta, **({DEARER: ridge.dearer} if ridge.dearer != 1.0 else {})}
-    pooled = Pooled(ridge.weights, source, None, None, chosen)
-    if total.labels is None:
-        return replace(pooled, spread=_spread(ridge))
-    found = Discriminant.from_moments(ridge.weights, total.cross, ridge.penalty, total.counts, ridge.leverage)
-    return replace(pooled, counts=total.counts, discriminant=found)
+@dataclass(frozen=True)
+class Pooling:
+    """How a server makes what clients need of the sum of all moments. `units`, `caution`: in, and with, which the penalty is
+    chosen, where it is not given."""
 
+    penalty: float | None
+    regime: str
+    seed: int
+    units: Units = PLAIN
+    caution: float = 1.0
 
-def pool_without_own_parts(total: Moments, beta: float | None, regime: str, seed: int, units: Units, caution: float) -> Pooled:
-    """The same, where targets less the clients' own parts come first, and then the targets as they are."""
-    less, whole = total.halves()
-    ridge = PooledRidge.of(whole, beta, units, caution)
-    return replace(pool(less, beta, regime, seed, units, caution), newcomers=ridge.weights, spread=_spread(ridge))
+    def __call__(self, total: Moments) -> Pooled:
+        ridge = self.ridge(total)
+        source: Factor | Sketch = ridge.factor
+        if self.regime == "sketch" and total.dim >= 2 * SIZES.sketch:  # else it is no smaller than the triangle
+            signs = seeds.generator(self.seed, "pace/sketch").choice([-1.0, 1.0], (total.dim, SIZES.sketch))
+            source = Sketch(ridge.factor.solve_transposed(arrays.like(signs / math.sqrt(SIZES.sketch), ridge.weights)))
+        chosen = {"penalty": ridge.beta, **({DEARER: ridge.dearer} if ridge.dearer != 1.0 else {})}
+        pooled = Pooled(ridge.weights, source, None, None, chosen)
+        if total.labels is None:
+            return replace(pooled, spread=_spread(ridge))
+        found = Discriminant.from_moments(ridge.weights, total.cross, ridge.penalty, total.counts, ridge.leverage)
+        return replace(pooled, counts=total.counts, discriminant=found)
 
+    def ridge(self, total: Moments) -> PooledRidge:
+        return PooledRidge.of(total, self.penalty, self.units, self.caution)
 
-def pool_groups(
-    total: GroupedMoments, pooled: Pooled, count: int, units: Units, make: Callable[[Moments], Pooled]
-) -> list[GroupPooled]:
-    """For every group the ridge in which its samples count for more, as far as that makes them, left out, likelier. `make`: the
-    ridge of a sum, at the penalty of `pooled`."""
-    everybody, found = total.total(), []
-    doubled = pooled.newcomers is not None
-    whole = everybody.halves()[0] if doubled else everybody
-    penalty = PooledRidge.of(whole, pooled.chosen["penalty"], units).penalty
-    for group in range(count):
-        part = total.of_group(group)
-        own = part.halves()[0] if doubled else part
-        sums = GroupSums(own.lower_gram, own.cross, own.squares, own.weight, own.labels is not None)
-        weight = group_weight(whole.lower_gram, whole.cross, penalty, sums)
-        more = int(weight.weight)
-        ridge = with_places(make(everybody + part.times(more)), part, weight.leverage) if more else None
-        found.append(GroupPooled(ridge, 1.0 + more, weight.gain))
-    return found
+    def for_newcomers(self, pooled: Pooled, whole: Moments) -> Pooled:
+        """With what those need who have no part of their own, from the targets as they are."""
+        ridge = self.ridge(whole)
+        return replace(pooled, newcomers=ridge.weights, spread=_spread(ridge))
+
+    def groups(self, total: GroupedMoments, pooled: Pooled, count: int) -> list[GroupPooled]:
+        """For every group the ridge in which its samples count for more, as far as that makes them, left out, likelier; all at
+        the penalty of `pooled`."""
+        beta, everybody, found = pooled.chosen["penalty"], total.total(), []
+        make = replace(self, penalty=beta, units=replace(self.units, dearer=pooled.chosen.get(DEARER, 1.0)))
+        penalty = PooledRidge.of(everybody, beta, make.units).penalty
+        for group in range(count):
+            own = total.of_group(group)
+            sums = GroupSums(own.lower_gram, own.cross, own.squares, own.weight, own.labels is not None)
+            weight = group_weight(everybody.lower_gram, everybody.cross, penalty, sums)
+            more = int(weight.weight)
+            ridge = with_places(make(everybody + own.times(more)), own, weight.leverage) if more else None
+            found.append(GroupPooled(ridge, 1.0 + more, weight.gain))
+        return found
 
 
 def with_places(pooled: Pooled, part: Moments, leverage: float) -> Pooled:
