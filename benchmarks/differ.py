@@ -4,9 +4,9 @@
     python -m benchmarks.differ FOLDER --join PART.json PART.json        # of runs side by side, each with --only and --out
 
 FOLDER holds parkinson.csv, school.npz, shift-dinov2s.npz and heart/ (development data). Root mean square error or accuracy, the
-mean over clients; of schools over five cuts (small ones, of 8 to 30 students each: three). `without` is PACE with groups=False and personal=False. Boosted trees are pooled, with the client as a column,
-scikit-learn's defaults and 500 rounds; the mixed model is statsmodels' with a random intercept, on the same columns, where that
-package is installed. Nothing is tuned on test data.
+mean over clients; of schools over five cuts (small ones, of 8 to 30 students each: three). `without` is PACE with groups=False
+and personal=False. Boosted trees are pooled, with the client as a column, scikit-learn's defaults and 500 rounds; the mixed model is
+statsmodels' with a random intercept, on the same columns, where that package is installed. Nothing is tuned on test data.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import train_test_split
 
 import gramfold as gf
+from benchmarks.pages import differ as pictures
 from benchmarks.provenance import age, commit, stamp
 from benchmarks.timing import RESULTS
 
@@ -194,8 +195,10 @@ PAGE, MARKS = Path("docs/differ.md"), ("<!-- differ -->\n", "<!-- /differ -->")
 
 
 def page(found: Row) -> None:
-    """Write the table of a result file into the page."""
+    """Write the table of a result file into the page, and draw its pictures."""
     rows = found["rows"]
+    (PAGE.parent / "differ_groups.svg").write_text(pictures.groups_plot(rows))
+    (PAGE.parent / "differ_gains.svg").write_text(pictures.gains_plot(rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
     lines = [f"| data | cut | {' | '.join(methods)} |", f"| --- | --- |{' ---: |' * len(methods)}"]
     for data, cut in dict.fromkeys((row["data"], row["cut"]) for row in rows):

@@ -13,8 +13,10 @@
       residual(gamma)  z + c R(y - softmax(b (z + q)))                      R: a ridge with a free intercept, left out; b <= 1
       own(gamma)       c R(y - softmax(q))                                  nothing shared but the map
       personal(gamma)  own and residual, R on features in a metric that clients' own functions share (docs/differ.md)
+      effects          of values: own offset and slopes, shrunk as clients differ in them, beside the shared model and alone
     L_c = sum_i log softmax(z_c + q)[y_i]                                   of the samples that may judge
-    w_c = p_c exp(L_c) / sum of these                                       p: stay 1, residuals 4, each other kind 0.1
+    w_c = p_c exp(L_c) / sum of these                                       p: stay 1, residuals 4, effects 2, other kinds 0.1
+    e_1, e_2 once more, the centroids at the client's own places            where its samples, left out, are likelier so
     head       softmax(sum_c w_c z_c(x) + q)                                one head: all is linear in its coordinates; s, t
                                                                             and what R adds are weighed once more, together
 
