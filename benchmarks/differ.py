@@ -6,7 +6,8 @@
 FOLDER holds parkinson.csv, school.npz, shift-dinov2s.npz and heart/ (development data). Root mean square error or accuracy, the
 mean over clients; of schools over five cuts (small ones, of 8 to 30 students each: three). `without` is PACE with groups=False
 and personal=False. Boosted trees are pooled, with the client as a column, scikit-learn's defaults and 500 rounds; the mixed
-model is statsmodels' with a random intercept, on the same columns, where that package is installed. Nothing is tuned on test data.
+model is statsmodels' with a random intercept, on the same columns, where that package is installed. Nothing is tuned on
+test data.
 """
 
 import argparse
