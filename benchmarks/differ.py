@@ -1,11 +1,13 @@
 """How clients differ, learned: every figure of docs/differ.md, on data whose clients are real.
 
-    python -m benchmarks.differ FOLDER [--only NAME,...] [--seeds 1] [--out FILE]
+    python -m benchmarks.differ FOLDER [--only NAME,...] [--out FILE]
+    python -m benchmarks.differ FOLDER --join PART.json PART.json        # of runs side by side, each with --only and --out
 
 FOLDER holds parkinson.csv, school.npz, shift-dinov2s.npz and heart/ (development data). Root mean square error or accuracy, the
-mean over clients. `without` is PACE with groups=False and personal=False. Boosted trees are pooled, with the client as a column,
-scikit-learn's defaults and 500 rounds; the mixed model is statsmodels' with a random intercept, on the same columns, where that
-package is installed. Nothing is tuned on test data.
+mean over clients; of schools over five cuts (small ones, of 8 to 30 students each: three). `without` is PACE with groups=False
+and personal=False. Boosted trees are pooled, with the client as a column, scikit-learn's defaults and 500 rounds; the mixed
+model is statsmodels' with a random intercept, on the same columns, where that package is installed. Nothing is tuned on
+test data.
 """
 
 import argparse
@@ -22,6 +24,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import train_test_split
 
 import gramfold as gf
+from benchmarks.pages import differ as pictures
 from benchmarks.provenance import age, commit, stamp
 from benchmarks.timing import RESULTS
 
@@ -48,7 +51,7 @@ def measured(data: str, cut: str, seed: int, federation: gf.Federation, methods:
         begun = time.process_time()
         result = gf.run(METHODS[name](), federation)
         figure = result.mean_accuracy if result.classification else result.mean_rmse
-        said = {key: value for key, value in result.chosen.items() if key.startswith(("group", "personal"))}
+        said = {key: value for key, value in result.chosen.items() if key.startswith(("group", "personal", "varian"))}
         gains = list(result.gained_by_joining.values())
         gained = {"gained_by_joining": float(np.mean(gains)), "least_gained": float(min(gains))} if gains else {}
         yield {
@@ -93,6 +96,18 @@ def parkinson(folder: Path, seed: int) -> Iterator[Row]:
             own = owner == k
             line[own] = np.polyval(np.polyfit(when[own & train], y[own & train], 1), when[own])
         yield of_rows("Parkinson, total score", cut, seed, "a line each", by_client((line - y)[~train], owner[~train]))
+
+
+def small(folder: Path, seed: int) -> Iterator[Row]:
+    """Schools of which 8 to 30 students are known."""
+    data = np.load(folder / "school.npz")
+    X, y, owner = data["features"].astype(float), data["targets"].astype(float), np.unique(data["client"], return_inverse=True)[1]
+    rng, train = np.random.default_rng(seed), np.zeros(len(y), bool)
+    for k in np.unique(owner):
+        mine = rng.permutation(np.flatnonzero(owner == k))
+        train[mine[: min(int(rng.integers(8, 31)), len(mine) - 1)]] = True
+    methods = ["Local", "PACE, without", "PACE", "MixedModel"]
+    yield from measured("schools, exam", "8 to 30 students each", seed, federation(X, y, owner, train, True), methods)
 
 
 def schools(folder: Path, seed: int) -> Iterator[Row]:
@@ -172,22 +187,27 @@ def cost(folder: Path, seed: int) -> Iterator[Row]:
     )
 
 
-DATA = {"parkinson": parkinson, "schools": schools, "domains": domains, "heart": heart, "cost": cost}
+DATA = {"parkinson": parkinson, "schools": schools, "small": small, "domains": domains, "heart": heart, "cost": cost}
+SEEDS = {"schools": 5, "small": 3}
+"""Of the others there is one cut."""
 
 
 PAGE, MARKS = Path("docs/differ.md"), ("<!-- differ -->\n", "<!-- /differ -->")
 
 
 def page(found: Row) -> None:
-    """Write the table of a result file into the page."""
+    """Write the table of a result file into the page, and draw its pictures."""
     rows = found["rows"]
+    (PAGE.parent / "differ_groups.svg").write_text(pictures.groups_plot(rows))
+    (PAGE.parent / "differ_gains.svg").write_text(pictures.gains_plot(rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
     lines = [f"| data | cut | {' | '.join(methods)} |", f"| --- | --- |{' ---: |' * len(methods)}"]
     for data, cut in dict.fromkeys((row["data"], row["cut"]) for row in rows):
         cells = []
         for method in methods:
             of = [row["figure"] for row in rows if (row["data"], row["cut"], row["method"]) == (data, cut, method)]
-            cells.append(f"{np.mean(of):.3f}" if of else "")
+            sure = f" ± {np.std(of, ddof=1) / len(of) ** 0.5:.3f}" if len(of) > 1 else ""
+            cells.append(f"{np.mean(of):.3f}{sure}" if of else "")
         lines.append(f"| {data} | {cut} | {' | '.join(cells)} |")
     text = PAGE.read_text()
     before, after = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
@@ -201,18 +221,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default=",".join(DATA))
-    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RESULTS / "differ.json")
+    parser.add_argument("--join", type=Path, nargs="+", default=())
     given = parser.parse_args()
-    rows: list[Row] = []
-    for name in given.only.split(","):
-        for seed in range(given.seeds):
+    rows: list[Row] = [row for part in given.join for row in json.loads(part.read_text())["rows"]]
+    for name in () if rows else given.only.split(","):
+        for seed in range(SEEDS.get(name, 1)):
             for row in DATA[name](given.folder, seed):
                 row.pop("placed", None)
                 rows.append(row)
                 seconds = f"{row['seconds']:6.1f} s" if "seconds" in row else ""
                 print(f"{row['data']:24s} {row['cut']:24s} {row['method']:16s} {row['figure']:8.4f} {seconds}", flush=True)
                 given.out.write_text(json.dumps({"commit": commit(), "rows": rows}, indent=1) + "\n")
+    if given.join:
+        given.out.write_text(json.dumps({"commit": commit(), "rows": rows}, indent=1) + "\n")
     if given.out.parent == RESULTS:
         stamp(given.out.stem)
         page(json.loads(given.out.read_text()))

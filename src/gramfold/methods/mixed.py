@@ -64,7 +64,7 @@ class Varying(Record, kind="mixed"):
     ratios: Array | None = None
     """g of every block, that the round is asked at; and the likeliest so far, with its likelihood."""
     best: Array | None = None
-    likelihood: float = -np.inf
+    likelihood: float = 0.0
     final: bool = False
     """Whether the round is the last."""
     fixed: Array | None = None

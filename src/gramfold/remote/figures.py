@@ -64,7 +64,8 @@ def released(train: int, scored: Scored, shared: Scored | None, chosen: Mapping[
         "train": train,
         "scored": rounded(scored).to_dict(),
         "shared": None if shared is None else rounded(shared).to_dict(),
-        "chosen": {key: _choice(key, value, train) for key, value in chosen.items()},
+        # how a client deviates, number by number, is on its own card and nowhere else
+        "chosen": {key: _choice(key, value, train) for key, value in chosen.items() if not isinstance(value, Mapping)},
     }
 
 

@@ -55,6 +55,10 @@ def _origin(origin: Origin) -> dict[str, Any]:
     return {"name": origin.name, "fingerprint": origin.fingerprint, **columns}
 
 
+SAID = ("gained_by_joining", "group", "deviations")
+"""What of the chosen has rows of its own."""
+
+
 def card_markdown(card: Mapping[str, Any]) -> str:
     """The card as a page."""
     classes = card["classes"]
@@ -78,12 +82,34 @@ def card_markdown(card: Mapping[str, Any]) -> str:
             for key, value in card["figures"].items()
             if value is not None and not key.endswith("_interval")
         },
-        "chosen": ", ".join(f"{key} {_told(value)}" for key, value in card["chosen"].items()) or "nothing",
-        **{f"federation's {key}": f"{value}" for key, value in card["federation"].items() if value is not None},
+        **_differing(card["chosen"], card["federation"].get("groups")),
+        "chosen": ", ".join(f"{key} {_told(value)}" for key, value in card["chosen"].items() if key not in SAID) or "nothing",
+        **{
+            f"federation's {key}": ", ".join(value) if isinstance(value, list) else f"{value}"
+            for key, value in card["federation"].items()
+            if value is not None
+        },
         "privacy": card["privacy"],
     }
     lines = [f"# A head for {card['whose']}", "", "| | |", "| --- | --- |"]
     return "\n".join([*lines, *(f"| {key} | {value.replace('|', ' ')} |" for key, value in rows.items())]) + "\n"
+
+
+def _differing(chosen: Mapping[str, Any], groups: Sequence[str] | None) -> dict[str, str]:
+    """How this client differs from the others, as far as that was asked."""
+    rows = {}
+    if "gained_by_joining" in chosen:
+        gain = f"{chosen['gained_by_joining']:+.3g} nats a sample"
+        rows["gained by joining"] = f"{gain}: by so much are its left-out samples likelier than in a model of its own alone"
+    if "group" in chosen:
+        rows["group"] = f"{groups[chosen['group']] if groups else chosen['group']}, of clients that resemble it"
+    if "deviations" in chosen:
+        told = [
+            f"{name if name == 'offset' else f'column {name}'} {value:+.3g} ± {sure:.2g}"
+            for name, (value, sure) in chosen["deviations"].items()
+        ]
+        rows["its own deviations"] = f"{', '.join(told)} (95 % confidence)"
+    return rows
 
 
 def _told(value: object) -> str:

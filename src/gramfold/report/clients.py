@@ -53,14 +53,33 @@ def _method(method: Method, figure: str) -> dict[str, Any]:
     clients = method["clients"]
     shared = [client.get(f"shared_{figure}") for client in clients]
     keys = dict.fromkeys(key for client in clients for key in client.get("chosen", {}))
-    shown = [key for key in keys if key == ESTIMATE or not key.startswith("leave_one_out")]
+    nested = {key for client in clients for key, value in client.get("chosen", {}).items() if isinstance(value, Mapping)}
+    shown = [key for key in keys if key == ESTIMATE or not (key in nested or key.startswith("leave_one_out"))]
     return {
         "name": method["name"],
         "mean": rounded(method[f"mean_{figure}"], figure),
         "values": [rounded(client[figure], figure) for client in clients],
         "ends": _ends(clients, figure),
         "shared": None if all(value is None for value in shared) else [rounded(value, figure) for value in shared],
+        "groups": _groups(method),
         "chosen": {key: _once([_plain(client.get("chosen", {}).get(key), key) for client in clients]) for key in shown},
+    }
+
+
+def _groups(method: Method) -> dict[str, Any] | None:
+    """The groups that a method found or was given: their names, the tree of their centres, and what sets each apart."""
+    said = method.get("chosen", {})
+    count = said.get("groups")
+    if not isinstance(count, int):
+        return None
+    columns = said.get("group_columns") or [{}] * count
+    why = [", ".join(f"column {name} {value:+.2g}" for name, value in own.items()) for own in columns]
+    evidence = said.get("group_evidence") or {}
+    return {
+        "names": said.get("group_names") or [f"group {i}" for i in range(count)],
+        "tree": said.get("group_tree") or [],
+        "why": why,
+        "nats": rounded(float(evidence[str(count)])) if str(count) in evidence else None,
     }
 
 

@@ -13,6 +13,7 @@ from gramfold.report.sheet import WIDE, Sheet, cells, table
 from gramfold.report.text import setting
 
 Method = Mapping[str, Any]
+GAINED = "gained_by_joining"
 MEANS = "What the columns mean"
 PHASES = ("tuning", "features", "local", "aggregate", "personalize", "evaluate")
 
@@ -145,6 +146,7 @@ def _about_clients(sheet: Sheet, methods: Sequence[Method], labels: Mapping[str,
         note = "What clients expected by leave-one-out, from training data alone, and what their test samples said."
         sheet.figure("Expected and measured", note, kind="scatter", x="estimate", group=group)
     _about_gains(sheet, methods, clients, group)
+    _about_differences(sheet, clients, group)
     _about_labels(sheet, clients, group)
     if any(method["chosen"] for method in clients["methods"]):
         sheet.heading("What every client chose")
@@ -166,6 +168,22 @@ def _about_gains(sheet: Sheet, methods: Sequence[Method], clients: Mapping[str, 
         sheet.figure("Against the shared model", note, kind="gains", against="shared", group=group)
     sheet.html(table(header, [("", cells(row)) for row in rows], "sortable"))
     sheet.soft("Counted on each client's own test samples: a client with few of them moves in large steps.")
+
+
+def _about_differences(sheet: Sheet, clients: Mapping[str, Any], group: int) -> None:
+    """Who resembles whom, and what joining is worth to each by its training samples."""
+    methods = clients["methods"]
+    gained = any(GAINED in method["chosen"] for method in methods)
+    grouped = any(method["groups"] for method in methods)
+    if not gained and not grouped:
+        return
+    sheet.heading("How clients differ")
+    if grouped:
+        note = "Clients that resemble each other, and what each gained by joining. Above: how far apart the groups are."
+        sheet.figure("Who is with whom", note, WIDE, kind="together", group=group)
+    if gained:
+        note = "By how much a client's left-out samples are likelier than in a model of its own alone: known before any test."
+        sheet.figure("Gained by joining", note, WIDE, kind="joined", group=group)
 
 
 def _about_labels(sheet: Sheet, clients: Mapping[str, Any], group: int) -> None:

@@ -15,7 +15,15 @@ from typing import Any
 
 from gramfold.measures import MEASURES, Measure
 
-SCRIPTS = ("drawing.js", "highlight.js", "client_figures.js", "method_figures.js", "tables.js", "page.js")
+SCRIPTS = (
+    "drawing.js",
+    "highlight.js",
+    "client_figures.js",
+    "difference_figures.js",
+    "method_figures.js",
+    "tables.js",
+    "page.js",
+)
 """In the order in which they follow from each other; the last begins to draw."""
 WIDE = "wide"
 """A figure over the whole width of the page."""

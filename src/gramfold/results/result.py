@@ -187,7 +187,13 @@ class Result(Figures):
     def cards(self) -> dict[str | None, dict[str, Any]]:
         """A model card for every client's head, and under None that of the shared one."""
         run = self.run
-        state = {"version": run.broadcast.pack().digest()[:16], "clients": len(run.samples) or None, "seed": run.task.seed}
+        state: dict[str, Any] = {
+            "version": run.broadcast.pack().digest()[:16],
+            "clients": len(run.samples) or None,
+            "seed": run.task.seed,
+        }
+        if names := self.chosen.get("group_names"):
+            state["groups"] = list(names)
         pooled = {"training_samples_of_all": sum(run.samples.values()) or run.task.samples}
         card = partial(report.make_card, federation=state, protections=self._protections())
         made: dict[str | None, dict[str, Any]] = {}

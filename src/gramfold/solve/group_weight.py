@@ -33,6 +33,8 @@ class GroupWeight:
 
     weight: float
     gain: float
+    leverage: float = 0.0
+    """The mean of the group's samples, all their copies together."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def group_weight(gram: Array, cross: Array, penalty: Array | float, group: Sums)
         score = 0.5 * n * _log_determinant(group, weights, own) - n * group.outputs * float(np.log(n - freedom))
         first = min(first, score) if a == 0 else first
         if score < least - (WORTH if a else 0.0):
-            best, least = GroupWeight(a, first - score), score
+            best, least = GroupWeight(a, first - score, freedom / n), score
     return best
 
 

@@ -1,5 +1,5 @@
 """How clients differ, learned in rounds before the moments: which of them resemble each other, and which directions their own
-functions depend on.
+functions depend on, and how far their offsets and slopes lie apart.
 
     client   moments of [1, x]; its own kernel ridge, and what that depends on (`personal`)
     server   what every class looks like on average, or a linear fit; the metric so far

@@ -9,6 +9,7 @@ import numpy as np
 
 from gramfold import features
 from gramfold.features import Bias, Block, Fourier, Linear, Map, Metric, MetricMap
+from gramfold.methods.differences.effects import Effects
 from gramfold.methods.differences.groups import Groups
 from gramfold.numerics.arrays import Array
 from gramfold.wire.record import Record
@@ -29,6 +30,8 @@ class Found(Record, kind="differences/found"):
     matters: Array | None = None
     gain: float = 0.0
     """By how much that metric makes left-out samples likelier than one that prefers no column, in nats a sample."""
+    effects: Effects | None = None
+    """How far clients' own offsets and slopes lie apart."""
 
     @property
     def described(self) -> dict[str, Any]:
@@ -36,7 +39,7 @@ class Found(Record, kind="differences/found"):
         said: dict[str, Any] = {} if self.groups is None else dict(self.groups.described)
         if self.personal is not None and self.matters is not None:
             said |= {"personal_columns": _ranked(self.matters), "personal_gain": self.gain}
-        return said
+        return said if self.effects is None else said | self.effects.described
 
 
 def personal_maps(root: np.ndarray, columns: tuple[Array, Array], seed: int) -> list[MetricMap]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.cluster.hierarchy import linkage
 
 from gramfold.errors import GramfoldError
 from gramfold.features import Map
@@ -32,6 +33,8 @@ SHRINKAGE = 0.1
 SLOTS, LEAST_SLOTS = 4, 64
 """Slots for points: so many for each client, and at least."""
 POINTS = "points"
+TELLING = 3
+"""Columns by which the result says what sets a group apart."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,16 @@ class Summary(Record, kind="differences/summary"):
             total, weight = total + once @ along, weight + once.sum()
             squares += float(once @ (along**2).sum(1))
         return total / weight, squares / whiten.shape[1] / weight**2
+
+    def columns_of(self, centres: np.ndarray) -> list[dict[str, float]] | None:
+        """What sets groups apart, where points are of all columns: by group the columns in which its samples are most unlike what
+        is expected of their classes, in standard deviations. None where columns are many, or targets are values."""
+        whiten = arrays.to_numpy(self.whiten)
+        if not self.classification or whiten.shape[0] != whiten.shape[1]:
+            return None
+        apart = np.linalg.solve(whiten.T, (centres - centres.mean(0)).T).T
+        most = np.argsort(-np.abs(apart), axis=1)[:, :TELLING]
+        return [{str(int(j)): round(float(row[j]), 2) for j in order} for row, order in zip(apart, most, strict=True)]
 
     def upload(self, train: Samples) -> NamedSums:
         point, noise = self.point(train)
@@ -149,7 +162,12 @@ class Groups(Record, kind="differences/groups"):
     def described(self) -> dict[str, Any]:
         if self.named is not None:
             return {"groups": self.count, "group_names": list(self.names)}
-        return {"groups": self.count, "group_evidence": dict(self.evidence or {})}
+        assert self.summary is not None
+        centres = arrays.to_numpy(self.centres)
+        merges = [[int(a), int(b), round(float(height), 3)] for a, b, height, _ in linkage(centres, "average")]
+        found = {"groups": self.count, "group_evidence": dict(self.evidence or {}), "group_tree": merges}
+        told = self.summary.columns_of(centres)
+        return found if told is None else {**found, "group_columns": told}
 
 
 def is_groups(given: Any) -> bool:

@@ -62,7 +62,7 @@ class Differs(Analytic):
             return None
         found: Found = broadcast.found or Found()
         grouped = found.groups is not None and found.groups.named is None  # a client's group is found from all of its samples
-        learned = self._plan is not None or grouped or found.personal is not None
+        learned = self._plan is not None or grouped or found.personal is not None or found.effects is not None
         return replace(revisable, by_sample=not grouped, learned=learned)
 
     def upload(self, client: ClientData, broadcast: Any) -> Any:

@@ -7,7 +7,8 @@ import numpy as np
 
 from gramfold.features import Bias, Concat, Linear, Map, MetricMap, Normalize, draw
 from gramfold.features.metric import PLAIN
-from gramfold.methods.differences import groups, personal
+from gramfold.methods.differences import effects, groups, personal
+from gramfold.methods.differences.effects import Asking, Effects
 from gramfold.methods.differences.found import Found
 from gramfold.methods.differences.groups import Groups, Summary
 from gramfold.methods.differences.personal import MOST_COLUMNS, Personal
@@ -44,8 +45,10 @@ class Plan:
         grouping = self.groups and self.given is None
         if not wanted and not grouping:
             return Found(self.given)
-        begun = Personal.begin(space.map.inputs) if wanted else None
-        return Differing(start, seed, space, grouping, begun, _plain(space.map, seed), None, self.given)
+        begun, plain = Personal.begin(space.map.inputs) if wanted else None, _plain(space.map, seed)
+        few = wanted and space.labels is None and space.map.inputs <= effects.MOST_COLUMNS
+        varying = Asking.begin(plain, int(space.outputs or 1)) if few else None
+        return Differing(start, seed, space, grouping, begun, plain, None, self.given, varying=varying)
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,9 @@ class Differing(Phase, kind="differences"):
     """The personal metric, once it is learned."""
     rounds: int = 0
     """Those that are behind."""
+    varying: Asking | None = None
+    effects: Effects | None = None
+    """How far clients differ: what is asked, and what was found so far."""
 
     # --- the client ---
 
@@ -78,6 +84,8 @@ class Differing(Phase, kind="differences"):
             client.memory[TOOK_PART] = np.ones(1)
             told = self.personal.upload(self.space.map, train.take(np.flatnonzero(seen(train))), classes)
             parts |= told._parts
+        if self.varying is not None:
+            parts |= self.varying.upload(train)._parts
         return NamedSums(parts)
 
     @property
@@ -94,6 +102,9 @@ class Differing(Phase, kind="differences"):
         elif self.grouping and self.plain is not None:
             summary = Summary.of(self.plain, total, self.space.classification, self.seed)
             after = replace(after, summary=summary, grouping=True)
+        if self.varying is not None:
+            varying, found_so_far = self.varying.after(total)
+            after = replace(after, varying=varying if after.rounds < ROUNDS else None, effects=found_so_far)
         found = Found()
         if self.personal is not None:
             assert isinstance(self.space.map, MetricMap)
@@ -105,9 +116,9 @@ class Differing(Phase, kind="differences"):
                 _, within, _, n = personal.read(total)
                 found = best.found(within, n, self.space.map, self.seed)
             after = replace(after, personal=None, metric=found)
-        if after.summary is not None:
+        if after.summary is not None or after.varying is not None:
             return after
-        return replace(after.metric or Found(), groups=after.found)
+        return replace(after.metric or Found(), groups=after.found, effects=after.effects)
 
     # --- what comes from elsewhere ---
 
@@ -118,6 +129,8 @@ class Differing(Phase, kind="differences"):
             outputs = self.classes if self.classes is not None else int(self.space.outputs or 1)
             first = self.summary is None
             parts |= groups.shapes(self.plain, outputs) if first else {groups.POINTS: self.summary.shape}  # type: ignore[union-attr]
+        if self.varying is not None:
+            parts |= self.varying.shapes
         return parts | (self.personal.shapes if self.personal is not None else {})
 
     def check(self, upload: Any) -> None:
@@ -128,6 +141,8 @@ class Differing(Phase, kind="differences"):
             groups.check_sums(upload)
         if self.personal is not None:
             personal.check_said(upload)
+        if self.varying is not None:
+            effects.check_effects(upload)
 
 
 def _plain(map: Map, seed: int) -> Map:

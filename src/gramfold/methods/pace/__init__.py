@@ -13,8 +13,10 @@
       residual(gamma)  z + c R(y - softmax(b (z + q)))                      R: a ridge with a free intercept, left out; b <= 1
       own(gamma)       c R(y - softmax(q))                                  nothing shared but the map
       personal(gamma)  own and residual, R on features in a metric that clients' own functions share (docs/differ.md)
+      effects          of values: own offset and slopes, shrunk as clients differ in them, beside the shared model and alone
     L_c = sum_i log softmax(z_c + q)[y_i]                                   of the samples that may judge
-    w_c = p_c exp(L_c) / sum of these                                       p: stay 1, residuals 4, each other kind 0.1
+    w_c = p_c exp(L_c) / sum of these                                       p: stay 1, residuals 4, effects 2, other kinds 0.1
+    e_1, e_2 once more, the centroids at the client's own places            where its samples, left out, are likelier so
     head       softmax(sum_c w_c z_c(x) + q)                                one head: all is linear in its coordinates; s, t
                                                                             and what R adds are weighed once more, together
 
@@ -43,6 +45,7 @@ from gramfold.methods.pace.broadcast import Streams
 from gramfold.methods.pace.candidates import PARTS, Part
 from gramfold.methods.pace.client import Given, OwnSamples, personalized
 from gramfold.methods.pace.decision import Decision, decide
+from gramfold.methods.pace.effects import OwnEffects
 from gramfold.methods.pace.personal_kernel import PersonalKernel
 from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import Pooling, require_regime, shared_head, solved, units_of
@@ -106,7 +109,7 @@ class PACE(Differs):
     budget: int | str | None = None
     memory: int = 2**30
     own_parts: bool = True
-    parts: tuple[Part, ...] = field(default=(*PARTS, PersonalKernel()), metadata=IN_CODE, repr=False)
+    parts: tuple[Part, ...] = field(default=(*PARTS, PersonalKernel(), OwnEffects()), metadata=IN_CODE, repr=False)
     priors: Priors = field(default=PRIORS, metadata=IN_CODE, repr=False)
     decision: Decision | None = field(default=None, metadata=IN_CODE, repr=False, compare=False)
 
@@ -213,11 +216,15 @@ class PACE(Differs):
         judging = None if all(mask.all() for mask in masks) else np.concatenate(masks)
         if common is not None:
             clients, own = common.taken_out(clients, masks)
+        found = broadcast.differ
         given = Given(
-            space, pooled, broadcast.refinement, broadcast.differ.personal or (), copies, self.priors, self.weights
+            space, pooled, broadcast.refinement, found.personal or (), copies, self.priors, self.weights, found.effects
         )  # fmt: skip
-        samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), judging)
+        samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), judging, own)
         heads = personalized(samples, self.parts, self.name)
+        if found.effects is not None:
+            told = [found.effects.deviations(counting(client), client.contributed) for client in whole]
+            heads = [replace(head, chosen={**head.chosen, "deviations": each}) for head, each in zip(heads, told, strict=True)]
         if group is not None:
             heads = [replace(head, chosen={**head.chosen, "group": group}) for head in heads]
         if own is not None:

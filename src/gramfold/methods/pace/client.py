@@ -13,11 +13,13 @@ import numpy as np
 from gramfold.features import Map
 from gramfold.federation import Samples
 from gramfold.heads import Head, Stream
+from gramfold.methods.differences.effects import Effects
 from gramfold.methods.pace.candidates import PARTS, Blend, Candidate, Own, OwnRidge, Part
 from gramfold.methods.pace.evidence import of_classes
 from gramfold.methods.pace.heads import classifiers, regressors
 from gramfold.methods.pace.influence import Influence, influence_of
 from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average
+from gramfold.methods.pace.places import Placed, moved
 from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import Pooled
 from gramfold.methods.protocol import ClientData
@@ -44,6 +46,8 @@ class Given:
     priors: Priors = PRIORS
     weights: Sequence[float] | None = None
     """Of the terms of evidence, where they are not to be chosen."""
+    effects: Effects | None = None
+    """How far clients' own offsets and slopes lie apart, where they do."""
 
 
 @dataclass
@@ -71,9 +75,14 @@ class OwnSamples:
     """What the shared model as it is leaves of the targets, times the roots."""
     scores: Array
     """What it says of each sample without it."""
+    apart: Sequence[np.ndarray] | None = None
+    """The clients' offsets that are out of the targets already."""
 
     @classmethod
-    def of(cls, clients: Sequence[ClientData], given: Given, rows: Array, judging: np.ndarray | None = None) -> "OwnSamples":
+    def of(
+        cls, clients: Sequence[ClientData], given: Given, rows: Array, judging: np.ndarray | None = None,
+        apart: Sequence[np.ndarray] | None = None,
+    ) -> "OwnSamples":  # fmt: skip
         """`rows` are the features of the samples that count, one client's after another's. Either all clients are in the sum
         behind the shared solution or none is."""
         train, padding = together(clients)
@@ -87,7 +96,7 @@ class OwnSamples:
         copies = given.copies * clients[0].contributed
         scores = targets - left_out_residuals(residuals, copies * influence.leverages)
         return cls(given, train, padding, padding(rows), targets, judging, roots, once, copies, influence,
-                   scaled(residuals, roots), scores)  # fmt: skip
+                   scaled(residuals, roots), scores, apart)  # fmt: skip
 
     @property
     def inputs(self) -> Array:
@@ -158,13 +167,16 @@ def personalized(samples: OwnSamples, parts: Sequence[Part], method: str) -> lis
         likelihood.weigh(stay)
     candidates = [stay, *(each for part in parts for each in part.candidates(samples, stay))]
     mixture, shares = average(candidates, likelihood)
-    gained = gains(candidates, mixture, likelihood)
-    chosen = [{**samples.given.pooled.chosen, **_tried(shares, candidates, k), **gain} for k, gain in enumerate(gained)]
+    places: list[Placed] = []
+    if isinstance(likelihood, OfClasses):
+        likelihood, places = moved(samples, likelihood, mixture)
+    gained, pooled = gains(candidates, mixture, likelihood), samples.given.pooled.chosen
+    chosen = [{**pooled, **_tried(shares, candidates, k), **gain} for k, gain in enumerate(gained)]
     if samples.influence.can_weigh_up and any(part.name == Blend.name for part in parts):
         alphas = np.broadcast_to(mixture.alpha, len(gained))
         chosen = [{**mine, "alpha": float(alpha)} for mine, alpha in zip(chosen, alphas, strict=True)]
     if isinstance(likelihood, OfClasses):
-        return classifiers(samples, likelihood, mixture, solution(samples, mixture), method, chosen)
+        return classifiers(samples, likelihood, mixture, solution(samples, mixture), places, method, chosen)
     return regressors(samples, mixture, solution(samples, mixture), method, chosen)
 
 

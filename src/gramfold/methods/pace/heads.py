@@ -15,14 +15,15 @@ from gramfold.solve.evidence import Evidence
 
 if TYPE_CHECKING:
     from gramfold.methods.pace.client import OwnSamples
+    from gramfold.methods.pace.places import Placed
 
 Solution = tuple[Stream, list[Stream], Array | float]
 """The shared solution where a client's mixture moves it to, the streams beside it, and their intercept."""
 
 
 def classifiers(
-    samples: "OwnSamples", likelihood: OfClasses, mixture: Candidate, solutions: list[Solution], method: str,
-    chosen: list[dict[str, Any]],
+    samples: "OwnSamples", likelihood: OfClasses, mixture: Candidate, solutions: list[Solution],
+    places: list["Placed"], method: str, chosen: list[dict[str, Any]],
 ) -> list[Head]:  # fmt: skip
     weights, share = _final_weights(likelihood, mixture), np.broadcast_to(mixture.share, samples.padding.clients)
     evidence = share[:, None] * weights[:, :-1]
@@ -37,8 +38,7 @@ def classifiers(
     fresh = _accuracies(new, likelihood.codes, judges)
     same = _accuracies(told + likelihood.shares, likelihood.codes, judges)
     shares = arrays.to_numpy(likelihood.shares)
-    space, discriminant = samples.given.space, samples.given.pooled.discriminant
-    assert discriminant is not None
+    space = samples.given.space
     heads = []
     for k, (base, streams, offset) in enumerate(solutions):
         named = {term.name: float(weight) for term, weight in zip(likelihood.terms, evidence[k], strict=True)}
@@ -49,12 +49,12 @@ def classifiers(
         heads.append(Head(
             [base],
             space.labels,
-            evidence=Evidence(discriminant, likelihood.terms, tuple(named.values())),
+            evidence=Evidence(places[k].discriminant, likelihood.terms, tuple(named.values())),
             refinement=[Stream(stream.map, stream.weights, beside) for stream in streams],
             offset=shares[k, 0] + beside * arrays.to_numpy(offset),
             probabilistic=True,
             method=method,
-            chosen={**chosen[k], **named, **estimates},
+            chosen={**chosen[k], **places[k].said, **named, **estimates},
         ))  # fmt: skip
     return heads
 

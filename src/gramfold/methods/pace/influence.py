@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from gramfold.numerics import stacks
+import numpy as np
+
+from gramfold.numerics import arrays, stacks
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.padding import Padding
-from gramfold.numerics.stacks import transposed
+from gramfold.numerics.stacks import lifted, transposed
 from gramfold.solve.leave_one_out import LIMIT, left_out_residuals
 from gramfold.solve.ridge import Factor, LeastNorm
 from gramfold.wire.record import Record
@@ -39,7 +41,7 @@ class Influence(ABC):
     """f_i'A^-1 f_i (clients x n)."""
 
     @abstractmethod
-    def weighed_up(self, residuals: Array, alpha: float) -> tuple[Array, Array, Array]:
+    def weighed_up(self, residuals: Array, alpha: float | np.ndarray) -> tuple[Array, Array, Array]:
         """With A + alpha F'F in place of A: the solution's move, the residuals, and the leverages
         alpha f_i'(A + alpha F'F)^-1 f_i."""
 
@@ -61,11 +63,12 @@ class OfFactor(Influence):
     def gram(self) -> Array:
         return stacks.outer_gram(self.half) if self.dual else stacks.gram(self.half)
 
-    def weighed_up(self, residuals: Array, alpha: float) -> tuple[Array, Array, Array]:
-        penalty, factor = 1.0 / alpha, stacks.cholesky(self.gram, 1.0 / alpha)
+    def weighed_up(self, residuals: Array, alpha: float | np.ndarray) -> tuple[Array, Array, Array]:
+        penalty = 1.0 / alpha if isinstance(alpha, float) else arrays.like(1.0 / alpha, self.gram)
+        factor = stacks.cholesky(self.gram, penalty)
         if self.dual:
-            solved = stacks.solve(factor, residuals)
-            return solved, penalty * solved, 1.0 - penalty * stacks.inverse_diagonal(factor)
+            solved, each = stacks.solve(factor, residuals), penalty if isinstance(penalty, float) else penalty[:, None]
+            return solved, lifted(penalty, solved) * solved, 1.0 - each * stacks.inverse_diagonal(factor)
         weights = stacks.solve(factor, transposed(self.half) @ residuals)
         leverages = stacks.column_squares(stacks.solve_lower(factor, transposed(self.half)))
         return weights, residuals - self.half @ weights, leverages
@@ -85,7 +88,7 @@ class OfSketch(Influence):
     def __init__(self, sketch: Sketch, rows: Array, padding: Padding) -> None:
         self.leverages = padding(stacks.row_squares(rows @ sketch.matrix))
 
-    def weighed_up(self, residuals: Array, alpha: float) -> tuple[Array, Array, Array]:
+    def weighed_up(self, residuals: Array, alpha: float | np.ndarray) -> tuple[Array, Array, Array]:
         raise NotImplementedError("a sketch of A says nothing of A's inverse between two samples")
 
     def solution(self, coordinates: Array) -> tuple[Array, float]:

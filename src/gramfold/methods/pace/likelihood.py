@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -124,6 +125,13 @@ class OfClasses(Likelihood):
         """Choose the terms' weights by the shared model as it is."""
         given = None if self.given is None else np.broadcast_to(np.array(self.given), (len(self.codes), len(self.given)))
         self.weights = self.fitted(stay) if given is None else given
+
+    def placed(self, place: Place, candidate: Candidate) -> "OfClasses":
+        """The same where a candidate's samples lie elsewhere, with the terms' weights that are likeliest there."""
+        found = copy(self)
+        found.place, found._known = lambda scores: place, []
+        found.weights = found.fitted(candidate)
+        return found
 
     def evidence(self, candidate: Candidate) -> Array:
         """Of all terms (clients x terms x n x C). That of the first scores, of staying, is asked for again and again."""

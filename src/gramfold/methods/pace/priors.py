@@ -32,6 +32,10 @@ class Priors:
     """What a step in probability is worth in logits, among three classes and more: residuals are steps (`ablation.py`)."""
     step_of_two: float = 2.0
     """The same of two classes: a step r of one is -r of the other, and 4 r in the log-odds at even odds (derived)."""
+    places: tuple[float, ...] = (300.0, 100.0, 30.0)
+    """Samples that a shared centroid of a class is worth at a client, tried in turn; () keeps to them (`frozen.py`)."""
+    places_gain: float = 3.0
+    """So many nats likelier left-out samples must be by a client's own centroids."""
     few: float = 50.0
     """Samples at which a residual of one is worth half of that: a client of few has residuals that are mostly noise
     (`ablation.py`)."""

@@ -19,7 +19,9 @@ from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.evidence import Evidence, terms
-from gramfold.solve.group_weight import Sums, group_weight
+from gramfold.solve.group_weight import Sums as GroupSums
+from gramfold.solve.group_weight import group_weight
+from gramfold.solve.own_places import GROUP, SURE, OwnPlaces, Sums
 from gramfold.solve.ridge import Factor
 from gramfold.solve.units import PLAIN, Units
 from gramfold.uploads import GroupedMoments
@@ -118,11 +120,24 @@ class Pooling:
         penalty = PooledRidge.of(everybody, beta, make.units).penalty
         for group in range(count):
             own = total.of_group(group)
-            sums = Sums(own.lower_gram, own.cross, own.squares, own.weight, own.labels is not None)
+            sums = GroupSums(own.lower_gram, own.cross, own.squares, own.weight, own.labels is not None)
             weight = group_weight(everybody.lower_gram, everybody.cross, penalty, sums)
             more = int(weight.weight)
-            found.append(GroupPooled(make(everybody + own.times(more)) if more else None, 1.0 + more, weight.gain))
+            ridge = with_places(make(everybody + own.times(more)), own, weight.leverage) if more else None
+            found.append(GroupPooled(ridge, 1.0 + more, weight.gain))
         return found
+
+
+def with_places(pooled: Pooled, part: Moments, leverage: float) -> Pooled:
+    """A group's ridge with the classes where its own samples have them, as far as these tell: `part` are their moments, of the
+    leverage that they have in it."""
+    shared = pooled.discriminant
+    if shared is None or pooled.counts is None or part.counts is None or len(part.counts) == 2:
+        return pooled
+    sums = Sums.of_moments(shared, pooled.weights, part.gram, part.cross, part.counts, leverage)
+    if sums.differ(shared)[0] <= SURE:
+        return pooled
+    return replace(pooled, discriminant=OwnPlaces.of(shared, pooled.counts, sums, np.array([GROUP])).discriminant(0))
 
 
 def shared_head(space: Space, pooled: Pooled, method: str, priors: Priors = PRIORS) -> Head:

@@ -1,0 +1,178 @@
+"""Where the classes lie at a client: the shared discriminant, moved and re-whitened as far as the client's own samples tell.
+
+In the shared whitened space, with a shared centroid c_j worth a samples and the shared scatter (one) worth b, the client's places
+w_i of class j have the conjugate posterior
+
+    m_j = (sum w_i + a c_j) / (n_j + a)      S = b I + sum (w_i - m_j)(w_i - m_j)' + a sum (m_j - c_j)(m_j - c_j)'
+
+A left-out sample takes its place along, and its label has moved all others': with H the client's own part of what makes scores,
+p = H Y, r = y - u, f = 1 / (1 - mean h), d = w - m and e = H (w - m) - h d
+
+    the sum of class j loses f p_j r, that of its own w + f (p_j - h) r
+    the scatter loses k / (k - 1) d d' + f (r e' + e r'), k = n_j + a
+
+the former exactly, the latter to first order. Who takes its score out alone is promised too little by centroids of its own.
+Clients side by side are one stack.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from gramfold.numerics import arrays, stacks
+from gramfold.numerics.arrays import Array
+from gramfold.numerics.stacks import transposed
+from gramfold.solve.discriminant import Discriminant, Place
+
+SCATTER = 3.0
+"""b, in units of a."""
+SURE = 3.0
+"""By so many standard errors class means must lie apart from everybody's before they are believed to."""
+GROUP = 100.0
+"""a for a group of clients, which cannot try."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """Of clients' samples (clients x n): their left-out scores, classes one-hot and as codes, how often each counts; `own`, what
+    a client's own samples add to scores, H [Y, w], and the diagonal of H."""
+
+    scores: Array
+    targets: Array
+    codes: Array
+    once: Array
+    places: Array
+    own: Array
+    leverages: Array
+
+    @classmethod
+    def without(cls, shared: Discriminant, scores: Array, targets: Array, codes: Array, once: Array) -> "Told":
+        """Without H, as long as nothing is left out."""
+        mean, axes, _ = shared.on(scores)
+        return cls(scores, targets, codes, once, (scores - mean) @ axes, scores, once)
+
+    @property
+    def sums(self) -> "Sums":
+        counted = transposed(self.targets * self.once[..., None])
+        weighed = self.places * self.once[..., None]
+        return Sums(counted.sum(-1), counted @ self.places, transposed(self.places) @ weighed)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Of samples' places: how many of each class (clients x C), their sums (clients x C x q) and products (clients x q x q)."""
+
+    counts: Array
+    of_class: Array
+    products: Array
+
+    @classmethod
+    def of_moments(
+        cls, shared: Discriminant, weights: Array, gram: Array, cross: Array, counts: np.ndarray, leverage: float
+    ) -> "Sums":
+        """Of samples with these moments, each left out of a ridge with these weights, every leverage taken at its mean."""
+        free, diagonal = max(1.0 - leverage, 1e-3), np.diag(counts.astype(float))
+        plain_targets, plain = arrays.to_numpy(weights.T @ cross), arrays.to_numpy(weights.T @ (gram @ weights))
+        with_targets = (plain_targets - leverage * diagonal) / free
+        with_itself = (plain - leverage * (plain_targets + plain_targets.T) + leverage**2 * diagonal) / free**2
+        mean, axes = np.asarray(shared.mean, float), np.asarray(shared.axes, float)
+        total = with_targets.sum(1)
+        around = with_itself - np.outer(total, mean) - np.outer(mean, total) + counts.sum() * np.outer(mean, mean)
+        sums = (with_targets - np.outer(mean, counts)).T @ axes
+        return cls(counts[None].astype(float), sums[None], (axes.T @ around @ axes)[None])
+
+    def differ(self, shared: Discriminant) -> np.ndarray:
+        """By how many standard errors class means lie farther from the shared ones than by chance: the score test of 1 / a = 0 in
+        N(c_j, (1 / n_j + 1 / a) s)."""
+        centroids, n = shared.on(self.of_class)[2], self.counts[..., None]
+        means, q = self.of_class / (n + (n == 0)), centroids.shape[1]
+        squares = stacks.row_squares(means - centroids)
+        left = (self.products * arrays.like(np.eye(q), means)).sum((-1, -2)) - (self.of_class * means).sum((-1, -2))
+        within = left / (q * (n.sum((-1, -2)) - (n > 0).sum((-1, -2))).clip(1.0))
+        within = within + 1e300 * (within <= 0)  # of one sample a class nothing can be told
+        over = (self.counts * (self.counts * squares / within[..., None] - q)).sum(-1)
+        return arrays.to_numpy(over / (2.0 * q * (self.counts**2).sum(-1)) ** 0.5)
+
+
+@dataclass(frozen=True)
+class OwnPlaces:
+    """Clients' discriminants. `worth`: a (clients x 1 x 1)."""
+
+    shared: Discriminant
+    worth: Array
+    mean: Array
+    """Everybody's mean at the clients' places of the classes (clients x 1 x q)."""
+    lower: Array
+    """S / (n + b) = L L'."""
+    centroids: Array
+    """m - mean (clients x C x q), whitened by L."""
+    counts: Array
+    samples: Array
+    """n + b (clients x 1 x 1)."""
+
+    @classmethod
+    def of(cls, shared: Discriminant, everybody: np.ndarray, sums: Sums, worth: np.ndarray) -> "OwnPlaces":
+        """`everybody`: all clients' class counts; `worth`: of each client."""
+        centroids, a = shared.on(sums.of_class)[2], arrays.like(worth, sums.of_class)[..., None, None]
+        n = sums.counts[..., None]
+        moved = (sums.of_class + a * centroids) / (n + a)
+        across = transposed(sums.of_class) @ moved
+        scatter = sums.products - across - transposed(across) + transposed(moved) @ (n * moved)
+        scatter = scatter + a * (transposed(moved - centroids) @ (moved - centroids))
+        samples = n.sum((-1, -2))[..., None, None] + SCATTER * a
+        lower = stacks.cholesky(scatter / samples, (SCATTER * a / samples)[..., 0, 0])
+        middle = (arrays.like(everybody / everybody.sum(), moved) @ moved)[..., None, :]
+        return cls(shared, a, middle, lower, _turned(lower, moved - middle), sums.counts, samples)
+
+    def place(self, told: Told) -> Place:
+        """Where the clients' samples lie, each left out."""
+        t, h, classes = told.once[..., None], told.leverages[..., None], told.targets.shape[-1]
+        w = _turned(self.lower, told.places - self.mean)
+        r = _turned(self.lower, (told.targets - told.scores) @ self.shared.on(t)[1])
+        p = told.own[..., :classes]
+        d = w - told.targets @ self.centroids
+        # H of ones is p's sum: H (w - mean) from H w
+        e = _turned(self.lower, told.own[..., classes:] - p.sum(-1)[..., None] * self.mean) - p @ self.centroids - h * d
+        f = 1.0 / (1.0 - (h * t).sum((-1, -2)) / t.sum((-1, -2)))[..., None, None]
+        counts = self.counts[..., None, :] + self.worth + 0.0 * p
+        k, own = stacks.pick(counts, told.codes)[..., None], stacks.pick(p, told.codes)[..., None]
+        rest = (k - t).clip(1e-9)
+        without = w - d - (t / rest) * (d + f * (own - h) * r)
+        moves = t * f * p / counts
+        stacks.put(moves, told.codes, 0.0)
+
+        def along(vectors: Array) -> Array:
+            """Products (n x C) with all centroids without the sample."""
+            products = vectors @ transposed(self.centroids) - moves * _dot(vectors, r)
+            stacks.put(products, told.codes, stacks.row_dots(vectors, without))
+            return products
+
+        share = t * k / rest / self.samples
+        lost, pair = share / (1.0 - share * _dot(d, d)).clip(1e-3), t * f / self.samples
+        kept = (self.samples - t) / self.samples
+        squares = (self.centroids**2).sum(-1)[..., None, :] - moves * (
+            2.0 * (r @ transposed(self.centroids)) - moves * _dot(r, r)
+        )
+        stacks.put(squares, told.codes, stacks.row_squares(without))
+        along_d, along_r, along_e = along(d), along(r), along(e)
+        by_d, by_r, by_e = _dot(w, d), _dot(w, r), _dot(w, e)
+        products = kept * (along(w) + lost * by_d * along_d + pair * (by_r * along_e + by_e * along_r))
+        squares = kept * (squares + lost * along_d**2 + 2.0 * pair * along_r * along_e)
+        lengths = kept * (_dot(w, w) + lost * by_d**2 + 2.0 * pair * by_r * by_e)
+        return Place(told.scores, self.mean, w, self.centroids, products, squares, lengths)
+
+    def discriminant(self, client: int) -> Discriminant:
+        """A client's, for any scores."""
+        lower, middle, centroids = (arrays.to_numpy(each[client]) for each in (self.lower, self.mean, self.centroids))
+        mean, axes = np.asarray(self.shared.mean, float), np.asarray(self.shared.axes, float)
+        moved = np.linalg.lstsq(axes.T, middle[0], rcond=None)[0]  # a mean of scores that lies there in the shared space
+        return Discriminant(mean + moved, solve_triangular(lower, axes.T, lower=True).T, np.array(centroids))
+
+
+def _turned(lower: Array, rows: Array) -> Array:
+    return transposed(stacks.solve_lower(lower, transposed(rows)))
+
+
+def _dot(a: Array, b: Array) -> Array:
+    return stacks.row_dots(a, b)[..., None]
