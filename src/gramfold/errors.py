@@ -154,7 +154,7 @@ class RemoteError(GramfoldError):
 
 
 class NetworkError(GramfoldError):
-    """A process of a Flower network did not start, stopped, or refused a command."""
+    """A process of a Flower network, or a Dask cluster, did not start, stopped, or refused a command."""
 
     code = "network"
 

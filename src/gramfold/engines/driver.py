@@ -10,7 +10,7 @@ from gramfold import evaluation
 from gramfold.engines.deliveries import Deliveries
 from gramfold.engines.options import RunOptions
 from gramfold.engines.transport import PHASES, TUNING, Final, Finished, Fold, Round, Transport
-from gramfold.errors import GramfoldError
+from gramfold.errors import GramfoldError, OptionError, RemoteError
 from gramfold.heads import Head
 from gramfold.methods import Method
 from gramfold.methods.finishing import shared_head
@@ -93,7 +93,7 @@ class Driver:
                 uplink |= {name: uplink.get(name, 0) + sent for name, sent in contribution.bytes.items()}
             del contribution  # frees its memory before the next, which may be as large
         if fold.total is None:
-            raise GramfoldError("no client sent an upload")
+            raise RemoteError("no client sent an upload")
         size = getattr(fold.total, "dim", math.inf)
         broadcast = transport.at_server("aggregate", lambda: self._aggregate(fold), size)
         deliveries.announce(broadcast)  # so that a resumed run knows what is new in it
@@ -176,7 +176,7 @@ class Driver:
     def _keeps_clients(self, method: Method) -> bool:
         """Whether the last round's uploads are to stay with the result; raises where they add up to nothing one can take from."""
         if self.options.keep_clients and method.revisable(self.state.broadcast) is None:
-            raise GramfoldError(f"keep_clients is for methods of one sum of moments, which {method.name} is not as it runs here")
+            raise OptionError(f"keep_clients is for methods of one sum of moments, which {method.name} is not as it runs here")
         return self.options.keep_clients
 
     def _kept(self) -> dict[str, Summed]:

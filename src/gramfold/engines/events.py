@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gramfold import wire
-from gramfold.errors import GramfoldError
+from gramfold.errors import MessageError
 from gramfold.progress import Show, display
 
 
@@ -35,7 +35,7 @@ class Event:
             fields: dict[str, Any] = wire.read_json(text)
             return cls(**fields)
         except (TypeError, ValueError) as error:
-            raise GramfoldError(f"not an event of a run: {error}") from None
+            raise MessageError(f"not an event of a run: {error}") from None
 
 
 Progress = Callable[[Event], None]

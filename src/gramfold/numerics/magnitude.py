@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import SamplesError
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 
@@ -21,16 +21,16 @@ class Magnitude:
         for what, part in parts.items():
             largest = arrays.extent(part)
             if not np.isfinite(largest):
-                raise GramfoldError("features and targets must be finite; found NaN or infinity")
+                raise SamplesError("features and targets must be finite; found NaN or infinity")
             if largest > LARGEST:
-                raise GramfoldError(f"{what} of {largest:.0e} overflow when they are multiplied; scale the {what}")
+                raise SamplesError(f"{what} of {largest:.0e} overflow when they are multiplied; scale the {what}")
             self._found[what] = max(self._found[what], largest)
 
     def require_enough(self) -> None:
         """Raise where all numbers are so small that their products vanish."""
         for what, largest in self._found.items():
             if 0 < largest < SMALLEST:
-                raise GramfoldError(f"no {what} above {largest:.0e}: their products vanish; scale the {what}")
+                raise SamplesError(f"no {what} above {largest:.0e}: their products vanish; scale the {what}")
 
 
 def require_products(**parts: Array) -> None:

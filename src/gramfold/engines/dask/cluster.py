@@ -9,7 +9,7 @@ from gramfold.engines.driver import Driver
 from gramfold.engines.events import Progress
 from gramfold.engines.options import RunOptions
 from gramfold.engines.workers import cpu_count
-from gramfold.errors import GramfoldError
+from gramfold.errors import NetworkError, OptionError
 from gramfold.federation import Federation
 from gramfold.imports import require
 from gramfold.methods import Method, Tunable
@@ -31,7 +31,7 @@ def on_dask(federation: Federation, options: RunOptions) -> "Iterator[Callable[.
     """Run methods one after another on one cluster; one that was started here is stopped at the end of the block."""
     require("distributed", "dask", "the dask engine")
     if options.privacy or options.checkpoint is not None:
-        raise GramfoldError("the dask engine knows no secure sums, noise or checkpoint; omit them")
+        raise OptionError("the dask engine knows no secure sums, noise or checkpoint; omit them")
     with _connected(options.cluster) as cluster:
         yield partial(_run, federation=federation, options=options, cluster=cluster)
 
@@ -49,7 +49,7 @@ def _run(
 
     unset = method.undecided if isinstance(method, Tunable) else ()
     if unset:
-        raise GramfoldError(
+        raise OptionError(
             f"{method.name} would tune {unset[0]} by trial runs, which the dask engine does not; set it, for example "
             f"--set {method.name}.{unset[0]}=..."
         )
@@ -76,7 +76,7 @@ def _connected(given: Any) -> "Iterator[Client]":
     try:
         client = Client(str(given), timeout=PATIENCE, set_as_default=False)
     except (TimeoutError, OSError, ValueError) as error:
-        raise GramfoldError(f"no Dask scheduler answers at {given}: {error}; start one with: dask scheduler") from None
+        raise NetworkError(f"no Dask scheduler answers at {given}: {error}; start one with: dask scheduler") from None
     with client:
         _check_workers(client)
         yield client
@@ -89,11 +89,11 @@ def _check_workers(client: "Client") -> None:
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError:
-        raise GramfoldError(f"the cluster has had no worker for {PATIENCE} s; start some with: dask worker ADDRESS") from None
+        raise NetworkError(f"the cluster has had no worker for {PATIENCE} s; start some with: dask worker ADDRESS") from None
     try:
         found = client.run(tasks.version)
     except ImportError as error:
-        raise GramfoldError(f"the cluster's workers cannot import gramfold ({error}); install {__version__} there") from None
+        raise NetworkError(f"the cluster's workers cannot import gramfold ({error}); install {__version__} there") from None
     other = next((name for name in found.values() if name != __version__), None)
     if other is not None:
-        raise GramfoldError(f"this is gramfold {__version__}, a worker of the cluster has {other}; install the same")
+        raise NetworkError(f"this is gramfold {__version__}, a worker of the cluster has {other}; install the same")

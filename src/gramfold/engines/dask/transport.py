@@ -16,7 +16,7 @@ from gramfold.engines.events import Event, Progress
 from gramfold.engines.options import RunOptions
 from gramfold.engines.transport import Contribution, Final, Finished, Out, Round, Transport
 from gramfold.engines.workers import Workers
-from gramfold.errors import GramfoldError
+from gramfold.errors import NetworkError
 from gramfold.federation import Federation
 from gramfold.methods import Method
 
@@ -170,11 +170,11 @@ class OnDask(Transport):
             try:
                 return work()
             except KilledWorker as error:
-                raise GramfoldError(f"workers died one after the other of the same clients (out of memory?): {error}") from None
+                raise NetworkError(f"workers died one after the other of the same clients (out of memory?): {error}") from None
             except CancelledError:
                 self._sent.clear()
                 self._states.clear()
-        raise GramfoldError("the cluster loses its workers faster than they work; look at its logs")
+        raise NetworkError("the cluster loses its workers faster than they work; look at its logs")
 
     def _watch(self, phase: str, futures: "Sequence[Future]") -> None:
         """Report partitions as they are done."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.features import MetricMap
 from gramfold.federation import Samples
 from gramfold.methods.differences.found import Found, personal_maps
@@ -83,7 +83,7 @@ def check_said(upload: NamedSums) -> None:
     products, within, _, n = read(upload)
     diagonal = np.diagonal(products)
     if not 0 <= n <= MOST_SAMPLES or diagonal.min() < 0 or diagonal.sum() > n * (1 + 1e-6) or np.diagonal(within).min() < 0:
-        raise GramfoldError("what it says of the personal metric is nothing that samples can say")
+        raise MethodError("what it says of the personal metric is nothing that samples can say")
 
 
 def read(total: NamedSums) -> tuple[np.ndarray, np.ndarray, float, float]:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.methods.gradient.optimizer import Optimizer
 from gramfold.methods.gradient.recorded import Recorded
 from gramfold.networks.network import Network, State
@@ -40,11 +40,9 @@ class Distillation:
 
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS or self.adversary not in ADVERSARIES:
-            raise GramfoldError(
-                f"AKT's direction is one of {', '.join(DIRECTIONS)}, its adversary one of {', '.join(ADVERSARIES)}"
-            )
+            raise MethodError(f"AKT's direction is one of {', '.join(DIRECTIONS)}, its adversary one of {', '.join(ADVERSARIES)}")
         if min(self.steps, self.batch) < 1 or self.temperature <= 0:
-            raise GramfoldError("AKT's steps and batch must be at least 1, its temperature above 0")
+            raise MethodError("AKT's steps and batch must be at least 1, its temperature above 0")
 
     def divergence(self, student: Tensor, clients: Tensor) -> Tensor:
         """Of two rows of logits, averaged over the rows; times the square of the temperature, which keeps gradients in size."""

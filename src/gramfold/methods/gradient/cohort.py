@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.methods.gradient.optimizer import Optimizer
 from gramfold.methods.gradient.recorded import Recorded
 from gramfold.methods.protocol import ClientData
@@ -47,7 +47,7 @@ class Cohort:
     ) -> None:
         for client in clients:
             if not client.train.n:
-                raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
+                raise MethodError(f"client {client.name!r} has no training samples; leave it out")
         self.order = sorted(range(len(clients)), key=lambda k: (-clients[k].train.n, k))
         self.clients = [clients[k] for k in self.order]
         self.net, self.lr = net, lr

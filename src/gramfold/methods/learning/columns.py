@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.federation import Samples
 from gramfold.moments.consistent import MOST_SAMPLES
 from gramfold.numerics import arrays
@@ -59,7 +59,7 @@ class Columns(Record, kind="columns"):
             if (part is None) != (self.low is None) or (
                 part is not None and (part.shape != shape or not np.isfinite(part).all())
             ):
-                raise GramfoldError(f"bins of {self.inputs} columns need {name} of shape {shape}")
+                raise MethodError(f"bins of {self.inputs} columns need {name} of shape {shape}")
 
     @property
     def bins(self) -> int:
@@ -93,7 +93,7 @@ class Columns(Record, kind="columns"):
     def count(self, train: Samples) -> NamedSums:
         """The samples in each bin of each column."""
         if self.inputs != train.inputs.shape[1]:
-            raise GramfoldError(f"asked for the counts of {self.inputs} columns, the samples have {train.inputs.shape[1]}")
+            raise MethodError(f"asked for the counts of {self.inputs} columns, the samples have {train.inputs.shape[1]}")
         counts = np.zeros((self.inputs, self.bins))
         for block in arrays.blocks(train.n, self.inputs):
             weights = None if train.weights is None else arrays.to_numpy(train.weights[block])
@@ -125,7 +125,7 @@ class Columns(Record, kind="columns"):
         each = counts.reshape(-1, COARSE if self.low is None else FINE).sum(1)
         require_counts(counts, each)
         if not (abs(each - each[0]) <= 1e-6 * each[0]).all():
-            raise GramfoldError(f"its columns hold from {each.min():g} to {each.max():g} samples; all must hold the same")
+            raise MethodError(f"its columns hold from {each.min():g} to {each.max():g} samples; all must hold the same")
 
     # --- the server ---
 
@@ -133,7 +133,7 @@ class Columns(Record, kind="columns"):
         """What is known once the counts of all samples are."""
         counts = arrays.to_numpy(total[COUNTS])
         if not counts[0].sum() > 0:
-            raise GramfoldError("no samples to measure the columns by")
+            raise MethodError("no samples to measure the columns by")
         if self.low is None or self.high is None or self.smaller is None:
             return self._narrowed(counts)
         low, high = self.low.copy(), self.high.copy()
@@ -188,7 +188,7 @@ class _Look:
 def require_counts(counts: np.ndarray, samples: np.ndarray) -> None:
     """Raise unless these are counts, of so many `samples` in each column."""
     if not (np.isfinite(counts).all() and counts.min() >= 0 and samples.max() <= MOST_SAMPLES):
-        raise GramfoldError("the counts of samples in its columns are not counts")
+        raise MethodError("the counts of samples in its columns are not counts")
 
 
 def _half_octaves(rows: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gramfold import features
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.features import DirectionsMap, of_length_one
 from gramfold.federation import Task
 from gramfold.methods.learning.columns import require_counts
@@ -58,7 +58,7 @@ class DirectionsPlan:
         if found is None:
             return None
         if int(found[2]) < 1:
-            raise GramfoldError(f"{spec!r} asks for no direction; write for example raw+bias+linear@directions:{DEFAULT}")
+            raise MethodError(f"{spec!r} asks for no direction; write for example raw+bias+linear@directions:{DEFAULT}")
         features.parse(found[1])
         return cls(found[1], int(found[2]))
 
@@ -112,7 +112,7 @@ class Finding(Phase, kind="learning/directions"):
         """The sums that are asked for, over a client's samples."""
         train = counting(client)
         if train.inputs.shape[1] != self.inputs:
-            raise GramfoldError(f"asked for the directions of {self.inputs} columns, the samples have {train.inputs.shape[1]}")
+            raise MethodError(f"asked for the directions of {self.inputs} columns, the samples have {train.inputs.shape[1]}")
         weights = None if train.weights is None else np.asarray(train.weights, np.float64)
         sparse = arrays.is_sparse(train.inputs)
         cuts = arrays.blocks(train.n, sought(self.dim) if sparse else self.inputs)
@@ -166,7 +166,7 @@ def _commonest(counts: np.ndarray) -> np.ndarray:
     """The columns that at least two samples have, and of those the commonest; equal ones by their place."""
     shared = np.flatnonzero(counts > 1.5)  # counts from a secure sum are as good as whole
     if not len(shared):
-        raise GramfoldError("no two samples have a column in common that is not zero: there is nothing to learn from all of them")
+        raise MethodError("no two samples have a column in common that is not zero: there is nothing to learn from all of them")
     order = np.argsort(-np.round(counts[shared]), kind="stable")[:COMMON]
     return np.sort(shared[order]).astype(np.int32)
 
@@ -177,7 +177,7 @@ def _leading(products: np.ndarray, basis: np.ndarray, dim: int) -> np.ndarray:
     values, vectors = np.linalg.eigh((middle + middle.T) / 2)
     real = values > SMALLEST * values[-1]
     if not values[-1] > 0:
-        raise GramfoldError("all samples are zero in the columns that they share: there is nothing to learn from them")
+        raise MethodError("all samples are zero in the columns that they share: there is nothing to learn from them")
     root = products @ (vectors[:, real] / values[real] ** 0.5)
     q, r = arrays.qr(root)
     left, sizes, _ = arrays.svd(r)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.features import Bias, Concat, DirectionsMap, DrawnMap, FeatureMap, Linear, Map, MetricMap, Normalize, draw
 from gramfold.federation import Task
 from gramfold.methods.learning import columns
@@ -35,7 +35,7 @@ class Plan:
             return None
         found = _SPEC.fullmatch(spec.replace(" ", ""))
         if found is None or int(found[2]) < 1:
-            raise GramfoldError(
+            raise MethodError(
                 f"cannot read feature map {spec!r}; a learned one is bias+linear+fourier:DIM@learned, perhaps with :PASSES at "
                 "its end, and rows+ or columns+ before it to say what makes inputs comparable"
             )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gramfold import features
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.features import (
     Bias,
     Block,
@@ -55,9 +55,7 @@ def step(total: Any, learning: "Learning") -> "Learning | Map":
     if learning.counting is not None:
         return _after_counting(learning.counting.after(total), learning)
     if total.n == 0:
-        raise GramfoldError(
-            "too few samples to learn features from, or all alike; use a map without @learned (PACE: learn=False)"
-        )
+        raise MethodError("too few samples to learn features from, or all alike; use a map without @learned (PACE: learn=False)")
     if learning.weights is not None:
         metric, left = metrics.root(total.lower_gram, learning.dim, learning.probes), learning.passes - 1
         columns = learning.pilot.columns

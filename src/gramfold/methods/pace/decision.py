@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from gramfold import features
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.methods.learning import DirectionsPlan, Plan, directions, plan_of
 from gramfold.methods.learning.rules import RULES
 from gramfold.methods.pace.sizes import SIZES, Limits
@@ -72,7 +72,7 @@ def _chosen(limits: Limits, learn: bool | None, bounded: bool) -> tuple[str, str
     precision = limits.coarsest
     needed = limits.traffic(1 + task.inputs, None, precision)
     if budget is not None and needed > budget:
-        raise GramfoldError(
+        raise MethodError(
             f"a budget of {budget / 1000:g} kB is too small: {task.inputs} inputs take {needed / 1000:.1f} kB without any map"
         )
     return f"bias+{plain}", precision
@@ -109,7 +109,7 @@ def _of_directions(limits: Limits) -> tuple[str, str]:
     limits = limits if limits.precision else replace(limits, precision=finest)
     dim, precision = limits.largest(min(first.dim, math.isqrt(limits.memory // 32) - 1), bytes_at)
     if limits.budget is not None and dim < min(least, first.dim):
-        raise GramfoldError(
+        raise MethodError(
             f"a budget of {limits.budget / 1e6:g} MB is too small: {least} directions of {task.inputs} inputs take "
             f"{bytes_at(least, precision) / 1e6:.1f} MB; give more, or fewer columns (max_features=...)"
         )

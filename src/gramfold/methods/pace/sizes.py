@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gramfold.errors import GramfoldError
+from gramfold.errors import MethodError
 from gramfold.federation import Task
 from gramfold.methods.learning import DirectionsPlan, Plan
 from gramfold.moments.rounding import bytes_per_number, of_targets
@@ -68,7 +68,7 @@ def bytes_of(budget: int | str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMG]?B?)", str(budget).strip())
     unit = found[2].upper() if found else ""
     if found is None or unit not in _UNITS or float(found[1]) <= 0:
-        raise GramfoldError(f"a budget is a number of bytes such as 20000000 or '20MB', got {budget!r}")
+        raise MethodError(f"a budget is a number of bytes such as 20000000 or '20MB', got {budget!r}")
     return int(float(found[1]) * _UNITS[unit])
 
 
