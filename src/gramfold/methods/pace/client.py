@@ -16,17 +16,18 @@ from gramfold.heads import Head, Stream
 from gramfold.methods.pace.candidates import PARTS, Blend, Candidate, Own, OwnRidge, Part
 from gramfold.methods.pace.evidence import of_classes
 from gramfold.methods.pace.heads import classifiers, regressors
-from gramfold.methods.pace.influence import Influence, influence_of
+from gramfold.methods.pace.influence import Influence, OfFactor, influence_of
 from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average
 from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import Pooled
 from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import Space, often_of, root_weights, scaled, together
+from gramfold.methods.spaces import Space, blocks_of, often_of, root_weights, scaled, together
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.padding import Padding
-from gramfold.numerics.stacks import lifted
+from gramfold.numerics.stacks import lifted, transposed
 from gramfold.solve.leave_one_out import left_out_residuals
+from gramfold.solve.left_out_blocks import told_by_others, without_blocks
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ class OwnSamples:
     """What the shared model as it is leaves of the targets, times the roots."""
     scores: Array
     """What it says of each sample without it."""
+    blocks: Sequence[np.ndarray] | None = None
+    """Of each client's samples what they are part of: what is left out is then all of a block. None: nobody says."""
 
     @classmethod
     def of(cls, clients: Sequence[ClientData], given: Given, rows: Array, judging: np.ndarray | None = None) -> "OwnSamples":
@@ -85,9 +88,13 @@ class OwnSamples:
         targets, residuals = padding(wanted), padding(wanted - rows @ pooled.weights)
         # a sample is left out with all its weight w, and all its copies: its leverage is so many times h
         copies = given.copies * clients[0].contributed
-        scores = targets - left_out_residuals(residuals, copies * influence.leverages)
+        left, blocks = left_out_residuals(residuals, copies * influence.leverages), blocks_of(clients)
+        if blocks is not None and copies and isinstance(influence, OfFactor):
+            hat = copies * influence.half @ transposed(influence.half)
+            apart = without_blocks(scaled(residuals, roots), hat, blocks)
+            left = apart if roots is None else apart / (roots + (roots == 0))
         return cls(given, train, padding, padding(rows), targets, judging, roots, once, copies, influence,
-                   scaled(residuals, roots), scores)  # fmt: skip
+                   scaled(residuals, roots), targets - left, blocks)  # fmt: skip
 
     @property
     def inputs(self) -> Array:
@@ -136,6 +143,8 @@ class OwnSamples:
         """What ridges of the clients' own tell each sample by the others (clients x n x C), and their coordinates; both in what
         they add to a prediction."""
         fit, numbers = ridge.fit(targets, gamma)
+        if self.blocks is not None:
+            fit = told_by_others(ridge, targets, gamma, self.blocks)
         step = lifted(self.likelihood.step, fit)
         return step * fit, step * numbers
 
