@@ -178,8 +178,10 @@ def federation(data: Data, train: np.ndarray, kind: str | None) -> gf.Federation
 def measured(name: str, seed: int) -> list[dict[str, Any]]:
     data = SETS[name](seed)
     train = np.random.default_rng(seed).random(len(data.owner)) >= TEST
-    about = {"set": name, "kind": data.kind, "seed": seed, "rows": len(data.owner), "clients": len(set(data.owner)),
-             "columns": data.X.shape[1], "labels": data.y.shape[1] if data.kind == "labels" else len(data.order or ())}  # fmt: skip
+    about = {
+        "set": name, "kind": data.kind, "seed": seed, "rows": len(data.owner), "clients": len(set(data.owner)),
+        "columns": data.X.shape[1], "labels": data.y.shape[1] if data.kind == "labels" else len(data.order or ()),
+    }  # fmt: skip
     found = []
 
     def note(method: str, figures: dict[str, Any]) -> None:

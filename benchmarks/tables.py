@@ -866,9 +866,7 @@ def main() -> None:
     )
     _put(ROOT / "README.md", fair.front())
     _put(ROOT / "docs" / "gradient.md", gradient_gpu())
-    _put(
-        ROOT / "docs" / "pace.md", f"{binary()}\n\nTen other seeds (100 to 109), of some of them:\n\n{binary(again=True)}"
-    )
+    _put(ROOT / "docs" / "pace.md", f"{binary()}\n\nTen other seeds (100 to 109), of some of them:\n\n{binary(again=True)}")
     settings = ["breast cancer, iid", "breast cancer, skewed", "synthetic, 50 columns, skewed", "iris (3 classes)"]
     models = ["PACE personal", "PACE shared", "pooled LR, C = 1", "LR per hospital"]
     _put(ROOT / "docs" / "guide" / "tables.md", binary(settings, models))
