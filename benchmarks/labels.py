@@ -34,12 +34,18 @@ from benchmarks.timing import write
 TEST, ROWS, LEAST = 0.3, 8000, 40
 STRENGTHS = (0.01, 0.1, 1.0)
 GENRES = ["Action", "Animation", "Comedy", "Drama", "Documentary", "Romance", "Short"]
-DIAGNOSES = (
-    "asthma bronch tb hf hbp pepticulcer colitis hepatitis chroniccough hayfever diabetes polio tumor nervousbreak headache "
-    "otherpain weakheart allergies nerves lackpep boweltrouble wtloss infection"
-).split()
-PEOPLE = ["sex", "age", "race", "income", "marital", "school", "ht", "wt71", "sbp", "dbp", "smokeintensity", "smokeyrs", "alcoholfreq",
-          "active", "exercise", "cholesterol"]  # fmt: skip
+DIAGNOSES = [
+    "asthma", "bronch", "tb", "hf", "hbp", "pepticulcer", "colitis", "hepatitis", "chroniccough", "hayfever", "diabetes", "polio",
+    "tumor", "nervousbreak", "headache", "otherpain", "weakheart", "allergies", "nerves", "lackpep", "boweltrouble", "wtloss",
+    "infection",
+]  # fmt: skip
+PEOPLE = [
+    "sex", "age", "race", "income", "marital", "school", "ht", "wt71", "sbp", "dbp", "smokeintensity", "smokeyrs", "alcoholfreq",
+    "active", "exercise", "cholesterol",
+]  # fmt: skip
+
+
+MEASURED = ("average_precision", "f1", "log_loss", "rps", "rank_error", "deviance", "rmse")
 
 
 class Data(NamedTuple):
@@ -172,8 +178,10 @@ def federation(data: Data, train: np.ndarray, kind: str | None) -> gf.Federation
 def measured(name: str, seed: int) -> list[dict[str, Any]]:
     data = SETS[name](seed)
     train = np.random.default_rng(seed).random(len(data.owner)) >= TEST
-    about = {"set": name, "kind": data.kind, "seed": seed, "rows": len(data.owner), "clients": len(set(data.owner)),
-             "columns": data.X.shape[1], "labels": data.y.shape[1] if data.kind == "labels" else len(data.order or ())}  # fmt: skip
+    about = {
+        "set": name, "kind": data.kind, "seed": seed, "rows": len(data.owner), "clients": len(set(data.owner)),
+        "columns": data.X.shape[1], "labels": data.y.shape[1] if data.kind == "labels" else len(data.order or ()),
+    }  # fmt: skip
     found = []
 
     def note(method: str, figures: dict[str, Any]) -> None:
@@ -187,8 +195,7 @@ def measured(name: str, seed: int) -> list[dict[str, Any]]:
     for method, kind in runs:
         began = time.perf_counter()
         result = gf.run(method, federation(data, train, kind), progress=False, keep_heads=kind == "values")
-        figures = {key: getattr(result, f"mean_{key}") for key in ("average_precision", "f1", "log_loss", "rps", "rank_error",
-                                                                     "deviance", "rmse")}  # fmt: skip
+        figures = {key: getattr(result, f"mean_{key}") for key in MEASURED}
         if kind == "values":  # what a regression says, taken for counts
             tests = [(client.test(), result.heads[client.name]) for client in federation(data, train, kind)]
             told = [mean_poisson_deviance(t.targets[:, 0], np.maximum(head.predict(t.inputs), 1e-3)) for t, head in tests]

@@ -74,6 +74,9 @@ SOURCES = {
     "convolution_cifar100_20_classes": Source("convolution --data FILE.npz", ("fedacnnl", "pfedacnnl", "pacecnn"), 90),
     "filters": Source("filters", ("fedacnnl",), 60),
     "layers": Source("layers", ("fedacnnl",), 30),
+    "series": Source("series", ANALYTIC, 5),
+    "labels": Source("labels", ("pace", "afl", "local"), 10),
+    "wide_texts": Source("wide_texts", ("pace", "afl", "local"), 5),
 }
 """GPU benches' minutes are a GPU's."""
 

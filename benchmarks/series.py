@@ -7,7 +7,7 @@ Pooled: the published split of each set, ridge with its penalty by leave-one-out
 evenly among four clients, the mean over clients of PACE's heads. Recordings: a watch on ten people's wrists, seven exercises
 (seglearn), windows of two seconds, one recording of each person and exercise held out; mean over people. `whole`: windows of one
 recording are left out together (`blocks=`); without, one by one.
-Rate: series a second on one core, of 500 steps, 10,000 of them or as many as `--rate` says; the better of two runs each, in turns.
+Rate: series a second on one core, of 500 steps, 10,000 of them or as many as `--rate` says; the better of two runs each.
 """
 
 import argparse

@@ -14,7 +14,7 @@ from benchmarks.cells import markdown
 from benchmarks.dask_fold import page as dask_page
 from benchmarks.differ import page as differ_page
 from benchmarks.kept import RESULTS, load
-from benchmarks.pages import fair
+from benchmarks.pages import fair, kinds
 from benchmarks.provenance import age
 from gramfold.bench import open_bench
 from gramfold.bench.published import HEART_PFL_PROTOCOL
@@ -871,6 +871,8 @@ def main() -> None:
     models = ["PACE personal", "PACE shared", "pooled LR, C = 1", "LR per hospital"]
     _put(ROOT / "docs" / "guide" / "tables.md", binary(settings, models))
     _put(ROOT / "docs" / "guide" / "choosing.md", choosing())
+    _put(ROOT / "docs" / "guide" / "targets.md", kinds.targets())
+    _put(ROOT / "docs" / "guide" / "series.md", kinds.series())
     _put(ROOT / "docs" / "privacy.md", privacy())
     _put(ROOT / "docs" / "guide" / "raw.md", front_door())
     _put(ROOT / "docs" / "data.md", every_data(), more_tables())

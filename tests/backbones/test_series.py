@@ -132,3 +132,11 @@ def test_windows_that_do_not_fit_are_refused():
         gf.windows(np.zeros(5), 9)
     with pytest.raises(GramfoldError, match="20 steps"):
         gf.windows(np.zeros(20), 5, labels=[1, 2])
+
+
+def test_series_that_look_like_grey_images_are_told_what_to_become(rng):
+    X, y = rng.standard_normal((40, 60, 3)), np.arange(40) % 2
+    with pytest.raises(
+        gf.GramfoldError, match=r"series \(n x steps x channels\), which look like grey images, make rows by gf.series"
+    ):
+        gf.run("pace", gf.Federation.split(X, y, clients=2, partition="iid"))

@@ -46,6 +46,10 @@ INSTEAD = {
     "features": "give images (n x height x width x channels), or use another method",
 }
 """What to do with samples of a kind that a method does not take."""
+SERIES_RATHER = (
+    "of series (n x steps x channels), which look like grey images, make rows by gf.series(X); of images extract features first, "
+    "or use pacecnn or a gradient method"
+)
 
 
 @dataclass
@@ -210,7 +214,8 @@ class Method(ABC):
         kind = "images" if task.shape else "features"
         if kind not in self.input_kinds:
             takes, what = " or ".join(sorted(self.input_kinds)), task.shape or f"{task.inputs} numbers each"
-            raise MethodError(f"{self.name} takes {takes}; this data holds {kind} ({what}); {INSTEAD[kind]}")
+            instead = SERIES_RATHER if task.shape[2:] == (1,) else INSTEAD[kind]
+            raise MethodError(f"{self.name} takes {takes}; this data holds {kind} ({what}); {instead}")
 
     @final
     def check_weights(self, train: Samples) -> None:

@@ -190,6 +190,14 @@ def counting(client: ClientData) -> Samples:
     return train
 
 
+def blocks_of(clients: Sequence[ClientData]) -> list[np.ndarray] | None:
+    """What each client's samples that count are part of, each of itself where a client does not say; None where none does."""
+    trains = [counting(client) for client in clients]
+    if all(train.blocks is None for train in trains):
+        return None
+    return [np.arange(train.n) if train.blocks is None else np.asarray(train.blocks) for train in trains]
+
+
 def together(clients: Sequence[ClientData]) -> tuple[Samples, Padding]:
     """The samples of clients that count, one client's after another's."""
     trains = [counting(client) for client in clients]

@@ -56,6 +56,10 @@ class FreeRidge:
             residuals = left - self.rows @ solved
         return targets - residuals / free, arrays.concatenate([solved, mean], axis=-2)
 
+    def factor(self, gamma: float) -> Array:
+        """Of the system with that penalty."""
+        return self._at(gamma)[0]
+
     def solution(self, coordinates: Array) -> tuple[Array, Array]:
         """Weights (m x C) and intercept (C)."""
         numbers = coordinates[..., :-1, :]

@@ -126,7 +126,7 @@ class Blend(Part):
     def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:
         """Tried in turn, as long as they make a client's samples more likely."""
         found: list[Candidate] = []
-        if not samples.influence.can_weigh_up:
+        if not samples.influence.can_weigh_up or samples.blocks is not None:  # a blend is left out sample by sample
             return found
         best, before = samples.likelihood.of(stay), self.before / len(self.alphas)
         trying = np.ones(np.shape(best), bool)

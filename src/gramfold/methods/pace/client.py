@@ -17,18 +17,19 @@ from gramfold.methods.differences.effects import Effects
 from gramfold.methods.pace.candidates import PARTS, Blend, Candidate, Own, OwnRidge, Part
 from gramfold.methods.pace.evidence import of_classes
 from gramfold.methods.pace.heads import classifiers, regressors
-from gramfold.methods.pace.influence import Influence, influence_of
+from gramfold.methods.pace.influence import Influence, OfFactor, influence_of
 from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average
 from gramfold.methods.pace.places import Placed, moved
 from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import Pooled
 from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import Space, often_of, root_weights, scaled, together
+from gramfold.methods.spaces import Space, blocks_of, often_of, root_weights, scaled, together
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.padding import Padding
-from gramfold.numerics.stacks import lifted
+from gramfold.numerics.stacks import lifted, transposed
 from gramfold.solve.leave_one_out import left_out_residuals
+from gramfold.solve.left_out_blocks import told_by_others, without_blocks
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ class OwnSamples:
     """What it says of each sample without it."""
     apart: Sequence[np.ndarray] | None = None
     """The clients' offsets that are out of the targets already."""
+    blocks: Sequence[np.ndarray] | None = None
+    """Of each client's samples what they are part of: what is left out is then all of a block. None: nobody says."""
 
     @classmethod
     def of(
@@ -94,9 +97,13 @@ class OwnSamples:
         targets, residuals = padding(wanted), padding(wanted - rows @ pooled.weights)
         # a sample is left out with all its weight w, and all its copies: its leverage is so many times h
         copies = given.copies * clients[0].contributed
-        scores = targets - left_out_residuals(residuals, copies * influence.leverages)
+        left, blocks = left_out_residuals(residuals, copies * influence.leverages), blocks_of(clients)
+        if blocks is not None and copies and isinstance(influence, OfFactor):
+            hat = copies * influence.half @ transposed(influence.half)
+            left = without_blocks(scaled(residuals, roots), hat, blocks)
+            left = left if roots is None else left / (roots + (roots == 0))
         return cls(given, train, padding, padding(rows), targets, judging, roots, once, copies, influence,
-                   scaled(residuals, roots), scores, apart)  # fmt: skip
+                   scaled(residuals, roots), targets - left, apart, blocks)  # fmt: skip
 
     @property
     def inputs(self) -> Array:
@@ -145,6 +152,8 @@ class OwnSamples:
         """What ridges of the clients' own tell each sample by the others (clients x n x C), and their coordinates; both in what
         they add to a prediction."""
         fit, numbers = ridge.fit(targets, gamma)
+        if self.blocks is not None:
+            fit = told_by_others(ridge, targets, gamma, self.blocks)
         step = lifted(self.likelihood.step, fit)
         return step * fit, step * numbers
 

@@ -35,7 +35,7 @@ class OwnEffects(Part):
 
     def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:
         effects = samples.given.effects
-        if effects is None:
+        if effects is None or samples.blocks is not None:  # effects are left out sample by sample
             return []
         roots = np.ones((1, 1, 1)) if samples.roots is None else arrays.to_numpy(samples.roots)
         rows = arrays.to_numpy(samples.mapped(effects.plain)) * roots

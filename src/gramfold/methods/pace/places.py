@@ -40,6 +40,8 @@ def moved(samples: "OwnSamples", likelihood: OfClasses, mixture: Candidate) -> t
     nothing = likelihood, [Placed(shared)] * clients
     if likelihood.given is not None or samples.targets.shape[-1] == 2 or not samples.influence.can_weigh_up:
         return nothing
+    if samples.blocks is not None:  # centroids are left out sample by sample
+        return nothing
     told = Told.without(shared, mixture.scores, samples.targets, likelihood.codes, samples.once)
     sums = told.sums
     trying = sums.differ(shared) > SURE
