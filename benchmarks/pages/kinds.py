@@ -17,7 +17,7 @@ WORDS = {"log_loss": "log loss", "f1": "F1", "rank_error": "places off", "rmse":
 
 def mean(rows: list[dict[str, Any]], key: str) -> str:
     values = [row[key] for row in rows if key in row]
-    return f"{np.mean(values):.3f}" if values else "–"
+    return f"{np.mean(values):.3f}" if values else "-"
 
 
 def targets() -> str:
@@ -34,7 +34,7 @@ def targets() -> str:
         for method in dict.fromkeys(row["method"] for row in mine):
             its = [row for row in mine if row["method"] == method]
             told = [(WORDS[other], mean(its, other)) for other in others]
-            beside = ", ".join(f"{word} {value}" for word, value in told if value != "–")
+            beside = ", ".join(f"{word} {value}" for word, value in told if value != "-")
             lines.append(f"| {about} | {method} | {title} | {mean(its, key)} | {beside} |")
             about = ""
     return "\n".join([*lines, "", f"Means over clients and {seeds} cuts; `python -m benchmarks.labels`. {age('labels')}"])
@@ -46,7 +46,7 @@ def series() -> str:
     lines = ["| series | MiniROCKET, pooled ridge | our features, pooled ridge | PACE, four clients |", "| --- | ---: | ---: | ---: |"]
     for row in found["pooled"]:
         cells = [row.get("minirocket"), row["ridge"], row["pace, 4 clients"]]
-        lines.append(f"| {row['set']} | " + " | ".join("–" if cell is None else f"{100 * cell:.1f}" for cell in cells) + " |")
+        lines.append(f"| {row['set']} | " + " | ".join("-" if cell is None else f"{100 * cell:.1f}" for cell in cells) + " |")
     watch = ["| a watch on ten people: method | accuracy %, mean over people | shared head |", "| --- | ---: | ---: |"]
     rows = found["recordings"]
     for key in dict.fromkeys((row["name"], row.get("whole")) for row in rows):
@@ -55,7 +55,7 @@ def series() -> str:
         shared = [row["shared"] for row in mine if row.get("shared") is not None]
         watch.append(
             f"| {key[0]}{said} | {100 * np.mean([row['accuracy'] for row in mine]):.1f} | "
-            f"{f'{100 * np.mean(shared):.1f}' if shared else '–'} |"
+            f"{f'{100 * np.mean(shared):.1f}' if shared else '-'} |"
         )
     rate = found["series_a_second"]
     quick = (
