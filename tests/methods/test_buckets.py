@@ -12,6 +12,7 @@ import gramfold as gf
 from gramfold.federation import Samples
 from gramfold.methods import ClientData
 from gramfold.methods.pace import PACE
+from gramfold.methods.pace.candidates import Blend
 from gramfold.numerics import buckets
 
 WITH_TORCH = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
@@ -24,9 +25,13 @@ def clients_of(sizes: list[int], kind: str, weighted: bool, seed: int) -> tuple[
     for k, n in enumerate(sizes):
         X = rng.standard_normal((n, 5))
         y = X @ rng.standard_normal((5, 2)) if kind == "values" else rng.integers(0, 2 if kind == "two" else 4, n)
+        if kind == "turned":  # the classes lie elsewhere at each client, and a client's own places are likelier
+            X = (3.0 * np.eye(5)[y] + 0.5 * X) @ np.linalg.qr(rng.standard_normal((5, 5)))[0]
         made[str(k)] = Samples(X, y, rng.integers(0, 3, n) + 0.5 if weighted else None)
     X = rng.standard_normal((80, 5))
     targets = X[:, :2] + rng.standard_normal((80, 2)) if kind == "values" else np.arange(80) % (2 if kind == "two" else 4)
+    if kind == "turned":
+        X = 3.0 * np.eye(5)[targets] + 0.5 * X
     parts = {name: tuple(part) for name, part in made.items()} | {"others": (X, targets)}
     given = {name: part for name, part in parts.items() if name != str(len(sizes) - 1)}
     method = PACE(features="bias+linear+fourier:16", refinement="relu:12")
@@ -46,7 +51,7 @@ def same(a: gf.Head, b: gf.Head, rtol: float = 1e-9) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(
-    st.lists(st.integers(1, 40), min_size=2, max_size=6), st.sampled_from(["classes", "two", "values"]), st.booleans(),
+    st.lists(st.integers(1, 40), min_size=2, max_size=6), st.sampled_from(["classes", "turned", "two", "values"]), st.booleans(),
     st.integers(0, 99),
 )  # fmt: skip
 def test_a_clients_head_depends_on_nobody_who_shares_its_bucket(sizes, kind, weighted, seed):
@@ -65,7 +70,7 @@ def test_a_clients_head_depends_on_nobody_who_shares_its_bucket(sizes, kind, wei
 
 
 @WITH_TORCH
-@pytest.mark.parametrize("kind", ["classes", "two", "values"])
+@pytest.mark.parametrize("kind", ["classes", "turned", "two", "values"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_on_torch_the_same_stack_gives_the_same_heads(kind, weighted):
     import torch
@@ -110,3 +115,22 @@ def test_a_run_makes_the_same_heads_however_its_clients_are_bucketed(monkeypatch
         runs.append(gf.run(PACE(features="bias+linear"), federation))
     for name, head in runs[0].heads.items():
         same(head, runs[1].heads[name])
+
+
+def test_clients_whose_classes_lie_elsewhere_leave_those_beside_them_alone():
+    rng = np.random.default_rng(0)
+    centres, parts = 1.5 * rng.standard_normal((4, 8)), {}
+    for k in range(6):
+        codes = rng.integers(0, 4, 100)
+        turned = np.linalg.qr(rng.standard_normal((8, 8)))[0]
+        parts[str(k)] = ((centres[codes] + rng.standard_normal((100, 8))) @ turned, codes)
+    method = PACE(features="bias+linear+fourier:256", refinement="relu:16", parts=(Blend(),))
+    run = gf.run(method, gf.Federation.from_clients(parts, test_size=0.0, labels=range(4))).run
+    clients = [ClientData(name, Samples(*part)) for name, part in parts.items()]
+    alone = [run.method.personalize(client, run.broadcast) for client in clients]
+    moved = ["centroids_worth" in head.chosen for head in alone]
+    assert any(moved) and not all(moved)
+    for one, beside in zip(alone, run.method.personalize_many(clients, run.broadcast), strict=True):
+        probe = parts["0"][0]
+        np.testing.assert_allclose(one.scores(probe), beside.scores(probe), rtol=1e-9, atol=1e-9)
+        assert one.chosen.keys() == beside.chosen.keys()

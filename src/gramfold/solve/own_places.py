@@ -90,8 +90,9 @@ class Sums:
         squares = stacks.row_squares(means - centroids)
         left = (self.products * arrays.like(np.eye(q), means)).sum((-1, -2)) - (self.of_class * means).sum((-1, -2))
         within = left / (q * (n.sum((-1, -2)) - (n > 0).sum((-1, -2))).clip(1.0))
-        within = within + 1e300 * (within <= 0)  # of one sample a class nothing can be told
-        over = (self.counts * (self.counts * squares / within[..., None] - q)).sum(-1)
+        told = within > 0  # of one sample a class nothing can be
+        apart = squares * (told / (within + ~told))[..., None]
+        over = (self.counts * (self.counts * apart - q)).sum(-1)
         return arrays.to_numpy(over / (2.0 * q * (self.counts**2).sum(-1)) ** 0.5)
 
 

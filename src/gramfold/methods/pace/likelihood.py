@@ -126,11 +126,16 @@ class OfClasses(Likelihood):
         given = None if self.given is None else np.broadcast_to(np.array(self.given), (len(self.codes), len(self.given)))
         self.weights = self.fitted(stay) if given is None else given
 
-    def placed(self, place: Place, candidate: Candidate) -> "OfClasses":
-        """The same where a candidate's samples lie elsewhere, with the terms' weights that are likeliest there."""
+    def placed(self, place: Place, candidate: Candidate, moved: np.ndarray | None = None) -> "OfClasses":
+        """The same where a candidate's samples lie elsewhere, with the terms' weights that are likeliest there. Clients that are
+        not `moved` keep theirs, whoever is beside them."""
         found = copy(self)
         found.place, found._known = lambda scores: place, []
         found.weights = found.fitted(candidate)
+        if moved is not None and not moved.all():
+            stay, known = ~moved, found.evidence(candidate)
+            known[stay] = self.evidence(candidate)[stay]
+            found.weights = np.where(stay[:, None], self.weights, found.weights)
         return found
 
     def evidence(self, candidate: Candidate) -> Array:

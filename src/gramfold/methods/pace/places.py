@@ -64,7 +64,7 @@ def moved(samples: "OwnSamples", likelihood: OfClasses, mixture: Candidate) -> t
     found = [
         kept if each == NEVER else Placed(own.discriminant(k), {"centroids_worth": float(each)}) for k, each in enumerate(worth)
     ]
-    return likelihood.placed(own.place(told), mixture), found
+    return likelihood.placed(own.place(told), mixture, worth != NEVER), found
 
 
 def _with_own(told: Told, samples: "OwnSamples", mixture: Candidate) -> Told:
