@@ -43,7 +43,10 @@ def targets() -> str:
 def series() -> str:
     """Pooled, recordings, rate."""
     found = kept.load("series")
-    lines = ["| series | MiniROCKET, pooled ridge | our features, pooled ridge | PACE, four clients |", "| --- | ---: | ---: | ---: |"]
+    lines = [
+        "| series | MiniROCKET, pooled ridge | our features, pooled ridge | PACE, four clients |",
+        "| --- | ---: | ---: | ---: |",
+    ]
     for row in found["pooled"]:
         cells = [row.get("minirocket"), row["ridge"], row["pace, 4 clients"]]
         lines.append(f"| {row['set']} | " + " | ".join("-" if cell is None else f"{100 * cell:.1f}" for cell in cells) + " |")

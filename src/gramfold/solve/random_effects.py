@@ -86,6 +86,8 @@ class Fit:
     likelihood: float
     slope: np.ndarray
     curvature: np.ndarray
+    told: np.ndarray
+    """Of which blocks the samples tell anything: of a single client, or a constant column, there is nothing to tell."""
 
     @classmethod
     def of(cls, sums: Sums, inputs: int) -> "Fit":
@@ -99,17 +101,20 @@ class Fit:
         left = np.einsum("ic,ij,jc->c", away, moments, away)
         noise = left.clip(np.finfo(float).tiny) / free
         likelihood = -0.5 * float((free * np.log(noise)).sum() + outputs * (sums.log_size + np.log(values[real]).sum()))
-        told = np.einsum("ic,bij,jc->bc", away, sums.products, away) / noise
+        parts = np.einsum("ic,bij,jc->bc", away, sums.products, away) / noise
         expected = sums.traces - np.einsum("ij,bji->b", inverse, sums.products[:, :inputs, :inputs])
-        slope = 0.5 * (told.sum(1) - outputs * expected)
+        slope = 0.5 * (parts.sum(1) - outputs * expected)
         curvature = 0.5 * outputs * (sums.squares - np.outer(sums.traces, sums.traces) / free)
-        return cls(fixed, inverse, noise, likelihood, slope, curvature)
+        told = np.diagonal(curvature) > NOTHING * np.diagonal(sums.squares)
+        return cls(fixed, inverse, noise, likelihood, slope, curvature, told)
 
     def step(self, ratios: np.ndarray) -> np.ndarray:
         """From g of every block to a likelier one, none below nought."""
-        free = np.ones(len(ratios), bool)
+        free = self.told.copy()
+        if not free.any():
+            return np.array(ratios, float)
         while True:
-            size = np.sqrt(np.diagonal(self.curvature).clip(1e-300))
+            size = np.sqrt(np.where(self.told, np.diagonal(self.curvature), 1.0))
             scaled = self.curvature[np.ix_(free, free)] / np.outer(size[free], size[free])
             scaled[np.diag_indices(len(scaled))] += 1e-9
             moved = np.zeros(len(ratios))

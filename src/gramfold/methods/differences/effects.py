@@ -134,7 +134,7 @@ class Asking(Record, kind="differences/effects"):
         if best is None or fit.likelihood > best.likelihood:
             best = Effects(self.plain, here, fit.fixed, fit.inverse, fit.noise, fit.likelihood)
         there = fit.step(here) if best.likelihood == fit.likelihood else (here + arrays.to_numpy(best.ratios)) / 2
-        rising = fit.slope > SURE * np.sqrt(fit.curvature.diagonal().clip(0.0))
+        rising = fit.told & (fit.slope > SURE * np.sqrt(fit.curvature.diagonal().clip(0.0)))
         done = not rising.any() if self.without is None else fit.gain(here, there) < SETTLED
         worth = best if best.likelihood > without + WORTH else None
         return None if done else replace(self, ratios=there, best=best, without=without), worth
