@@ -69,7 +69,8 @@ def table_dataset(source: Source, release_words: int, encoder: TableEncoder | No
 def in_order(columns: Columns, data: Any) -> Columns:
     """What columns are, with the order of a frame's label column where that is an ordered categorical."""
     frames = [part for part in (data.values() if isinstance(data, Mapping) else [data]) if is_frame(part)]
-    if columns.targets is not None or columns.label is None or not frames or columns.label not in getattr(frames[0], "columns", ()):
+    held = getattr(frames[0], "columns", ()) if frames else ()
+    if columns.targets is not None or columns.label is None or columns.label not in held:
         return columns
     order = order_of(frames[0][columns.label])
     return columns if order is None else replace(columns, targets=ORDERED, names=columns.names or order)
