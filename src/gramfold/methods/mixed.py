@@ -91,7 +91,7 @@ class Varying(Record, kind="mixed"):
         if self.fixed is None or self.inverse is None or self.noise is None:
             raise MethodError("there is no model before the last round")
         fixed, inverse, noise = (arrays.to_numpy(part) for part in (self.fixed, self.inverse, self.noise))
-        return Fit(fixed, inverse, noise, self.likelihood, np.zeros(0), np.zeros((0, 0)))
+        return Fit(fixed, inverse, noise, self.likelihood)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -12,7 +12,7 @@ With several targets g is common to them and s2 each one's own. Sums of N - p an
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -84,9 +84,9 @@ class Fit:
     inverse: np.ndarray
     noise: np.ndarray
     likelihood: float
-    slope: np.ndarray
-    curvature: np.ndarray
-    told: np.ndarray
+    slope: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    curvature: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    told: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
     """Of which blocks the samples tell anything: of a single client, or a constant column, there is nothing to tell."""
 
     @classmethod

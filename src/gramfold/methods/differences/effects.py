@@ -59,7 +59,7 @@ class Effects(Record, kind="effects"):
     @property
     def fit(self) -> Fit:
         fixed, inverse, noise = (arrays.to_numpy(part) for part in (self.fixed, self.inverse, self.noise))
-        return Fit(fixed, inverse, noise, self.likelihood, np.zeros(0), np.zeros((0, 0)))
+        return Fit(fixed, inverse, noise, self.likelihood)
 
     def alone(self, rows: np.ndarray, targets: np.ndarray, contributed: bool) -> tuple[np.ndarray, np.ndarray]:
         """What the mixed model of all other samples says of each of a client's (rows and targets times the roots of their
