@@ -53,7 +53,7 @@ from gramfold.methods.pace.sizes import SIZES, Limits, bytes_of
 from gramfold.methods.protocol import IN_CODE, ClientData, Revisable
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map, together
 from gramfold.moments import Moments
-from gramfold.numerics.buckets import buckets, bytes_for
+from gramfold.numerics.buckets import buckets, room_for
 from gramfold.renamed import renamed
 from gramfold.uploads import GroupedMoments
 
@@ -201,7 +201,7 @@ class PACE(Differs):
             for group, client, train in zip(groups, clients, trains, strict=True)
         ]
         heads: list[Any] = [None] * len(clients)
-        room = bytes_for(trains[0].inputs)
+        room = room_for(trains[0].inputs)
         for bucket in buckets([train.n for train in trains], self.numbers_per_sample(broadcast), room, kinds):
             made = self._personalize_bucket([clients[i] for i in bucket], broadcast, groups[bucket[0]])
             for i, head in zip(bucket, made, strict=True):
