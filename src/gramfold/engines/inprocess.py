@@ -18,7 +18,7 @@ from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
 from gramfold.methods import Batched, ClientData, Method, Tunable
 from gramfold.numerics import arrays, stopwatch, threads
-from gramfold.numerics.buckets import ON_CPU, ON_DEVICE, buckets
+from gramfold.numerics.buckets import MOST, ON_CPU, ON_DEVICE, buckets
 from gramfold.results.result import Result
 
 USUAL = RunOptions()
@@ -244,7 +244,7 @@ class InProcess(Transport):
         if width is None or method.answer is not None or not all(name in self._sizes for name in names):
             return [[name] for name in names]
         room = ON_CPU if self.device == "cpu" else ON_DEVICE
-        most = -(-len(names) // (4 * self._workers.count))  # so that all threads have something to do
+        most = MOST if self._workers.count == 1 else -(-len(names) // (4 * self._workers.count))  # for all threads to have some
         found = buckets([self._sizes[name] for name in names], width, room, most=most)
         return [[names[i] for i in sorted(bucket)] for bucket in found]
 

@@ -56,7 +56,7 @@ from gramfold.methods.protocol import IN_CODE, ClientData, Revisable
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map, together
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
-from gramfold.numerics.buckets import buckets, bytes_for
+from gramfold.numerics.buckets import buckets, room_for
 from gramfold.renamed import renamed
 from gramfold.uploads import GroupedMoments
 
@@ -84,9 +84,8 @@ class PACE(Differs):
     `parts` are what makes candidates beside staying (`candidates.PARTS`): without one, `replace(method, parts=...)`, it has that
     part's candidates no more, and with another's it has these. `priors`: what is likely before a client is seen.
 
-    `own_parts`: in regression on tables clients take an offset of their own out of the targets before they are
-    folded. What they have in common is found better so, but depends on how samples are cut among them, as it must. With False
-    it does not.
+    `own_parts`: in regression on tables clients take an offset of their own out of the targets before they are folded. What
+    they have in common is found better so, but depends on how samples are cut among them. With False it does not.
 
     `groups`: of clients that resemble each other, whose samples count for more in each other's models: found and kept where they
     help (None; for continuous targets True), not looked for (False, and then a client's model does not depend on how the others'
@@ -211,7 +210,7 @@ class PACE(Differs):
             for group, client, train in zip(groups, clients, trains, strict=True)
         ]
         heads: list[Any] = [None] * len(clients)
-        room = bytes_for(trains[0].inputs)
+        room = room_for(trains[0].inputs)
         for bucket in buckets([train.n for train in trains], self.numbers_per_sample(broadcast), room, kinds):
             made = self._of_bucket([clients[i] for i in bucket], broadcast, groups[bucket[0]], solve)
             for i, head in zip(bucket, made, strict=True):
