@@ -4,6 +4,8 @@ import threading
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from gramfold.federation import Task
 from gramfold.heads import Head, Novelty, unforeseen_after
 from gramfold.heads.novelty import REFERENCE, Root, directions, root_of
@@ -31,6 +33,11 @@ class SharedRoot:
                 along = ask(arrays.like(directions(dim), like))
                 self._found = broadcast, None if along is None else Root(along)
             return self._found[1]
+
+    def kept(self, broadcast: Any) -> Array | None:
+        """The root as heads in the broadcast's space have it."""
+        root = self.of(broadcast, broadcast.space.map.dim, np.zeros(0)) if hasattr(broadcast, "pooled_root") else None
+        return None if root is None else root.kept
 
 
 def finished(
