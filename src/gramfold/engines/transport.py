@@ -13,7 +13,7 @@ from gramfold.evaluation import Scored, score_each
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method
-from gramfold.methods.finishing import SharedRoot, finished
+from gramfold.methods.finishing import SharedRoot, all_finished
 from gramfold.numerics import stopwatch
 from gramfold.wire.record import Record
 
@@ -79,13 +79,15 @@ class Final:
         device: str = "cpu",
     ) -> list["Finished"]:
         """What clients answer: their heads, unless those are made already, and how they do on their test samples."""
-        heads = []
         with stopwatch.phase("personalize"):
-            for client, reply in zip(clients, replies, strict=True):
-                if not client.train.n:
-                    raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
-                head = made.get(client.name) or self.method.personalize(client, reply)
-                heads.append(finished(head, self.method, client, reply, self.task, self.keep_heads, self.root))
+            empty = next((client.name for client in clients if not client.train.n), None)
+            if empty is not None:
+                raise GramfoldError(f"client {empty!r} has no training samples; leave it out")
+            heads = [
+                made.get(client.name) or self.method.personalize(client, reply)
+                for client, reply in zip(clients, replies, strict=True)
+            ]
+            heads = all_finished(heads, self.method, clients, replies, self.task, self.keep_heads, self.root)
         with stopwatch.phase("evaluate"):
             scored = score_each(heads, self.shared, tests(), device)
         return [
