@@ -277,9 +277,13 @@ def load_head(path: str | PathLike[str]) -> Head:
         packet = Packet.from_bytes(content)
     except GramfoldError as error:
         raise type(error)(f"{path}: {error}") from None
-    kind = str(packet.meta.get("head", ""))
-    if kind not in KINDS:
+    if str(packet.meta.get("head", "")) not in KINDS:
         raise HeadError(f"{path} holds no head that this version can read")
-    module, name = KINDS[kind]
+    return head_of(packet)
+
+
+def head_of(packet: Packet) -> Head:
+    """The head in a packet of a known kind, checked."""
+    module, name = KINDS[str(packet.meta["head"])]
     head: Head = getattr(importlib.import_module(module), name).unpack(packet)
     return head

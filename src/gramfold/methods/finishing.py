@@ -35,6 +35,11 @@ class SharedRoot:
                 self._found = broadcast, None if along is None else Root(along)
             return self._found[1]
 
+    def kept(self, broadcast: Any) -> Array | None:
+        """The root as heads in the broadcast's space have it."""
+        root = self.of(broadcast, broadcast.space.map.dim, np.zeros(0)) if hasattr(broadcast, "pooled_root") else None
+        return None if root is None else root.kept
+
 
 def finished(head: Head, method: Method, client: ClientData, broadcast: Any, task: Task) -> Head:
     """A client's own head, from what it was sent."""
