@@ -41,9 +41,9 @@ class SharedRoot:
         return None if root is None else root.kept
 
 
-def finished(head: Head, method: Method, client: ClientData, broadcast: Any, task: Task) -> Head:
+def finished(head: Head, method: Method, client: ClientData, broadcast: Any, task: Task, root: SharedRoot | None = None) -> Head:
     """A client's own head, from what it was sent."""
-    return all_finished([head], method, [client], [broadcast], task)[0]
+    return all_finished([head], method, [client], [broadcast], task, root=root)[0]
 
 
 def all_finished(
