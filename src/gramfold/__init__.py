@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gramfold.engines import ClientResult, Result, load_result, run
 from gramfold.engines.seeds import compare
+from gramfold.engines.streamed import run_streamed
 from gramfold.errors import (
     GramfoldError,
     IllConditionedWarning,
@@ -51,6 +52,7 @@ from gramfold.methods import (
 from gramfold.moments import Moments
 from gramfold.privacy import DP, SecureSum
 from gramfold.results.comparison import Comparison
+from gramfold.results.shards import Streamed, load_streamed
 from gramfold.version import __version__
 
 if TYPE_CHECKING:
@@ -68,8 +70,9 @@ __all__ = [
     "FedProxFT", "FedRep", "FedSelect", "FedZO", "Federation", "GramfoldError", "Head", "HeartPFL", "IllConditionedWarning",
     "InputError", "LearnedFeaturesWarning", "Local", "LocalClasses", "LocalSGD", "MixedModel", "Moments", "PFedACnnL",
     "PFedMe", "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning", "Result", "SAFLe",
-    "SecureSum", "SharedHeadWarning", "TableTransformer", "__version__", "compare", "load_data", "load_head", "load_result",
-    "open_backbone", "run", "series", "windows", "write_onnx", "write_sklearn", "write_torch",
+    "SecureSum", "SharedHeadWarning", "Streamed", "TableTransformer", "__version__", "compare", "load_data", "load_head",
+    "load_result", "load_streamed", "open_backbone", "run", "run_streamed", "series", "windows", "write_onnx", "write_sklearn",
+    "write_torch",
 ]  # fmt: skip
 
 _LATER = {

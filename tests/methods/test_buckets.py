@@ -57,12 +57,12 @@ def same(a: gf.Head, b: gf.Head, rtol: float = 1e-9) -> None:
 def test_a_clients_head_depends_on_nobody_who_shares_its_bucket(sizes, kind, weighted, seed):
     clients, result = clients_of(sizes, kind, weighted, seed)
     method, broadcast = result.run.method, result.run.broadcast
-    uneven, buckets.UNEVEN = buckets.UNEVEN, 100.0  # padding wherever it may be
+    usual, buckets.ON_CPU = buckets.ON_CPU, buckets.ON_CPU._replace(uneven=100.0)  # padding wherever it may be
     try:
         together = method.personalize_many(list(clients.values()), broadcast)
         backwards = method.personalize_many(list(clients.values())[::-1], broadcast)[::-1]
     finally:
-        buckets.UNEVEN = uneven
+        buckets.ON_CPU = usual
     for client, one, other in zip(clients.values(), together, backwards, strict=True):
         alone = method.personalize(client, broadcast)
         same(alone, one)
@@ -109,7 +109,7 @@ def test_a_run_makes_the_same_heads_however_its_clients_are_bucketed(monkeypatch
     X = rng.standard_normal((900, 5)) + np.eye(3, 5)[y]
     federation = gf.Federation.split(X, y, clients=60, partition="dirichlet:0.5", test_size=0.2, random_state=0)
     runs = []
-    for room in (1, 2**30):
+    for room in (buckets.Room(1, 1.0), buckets.Room(2**30, 2.0)):
         monkeypatch.setattr("gramfold.engines.inprocess.ON_CPU", room)
         monkeypatch.setattr(buckets, "ON_CPU", room)
         runs.append(gf.run(PACE(features="bias+linear"), federation))

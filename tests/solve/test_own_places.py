@@ -47,8 +47,8 @@ def test_centroids_and_scatter_are_the_conjugate_posterior(shared):
     samples = told(shared)
     own = OwnPlaces.of(shared, COUNTS, samples.sums, np.array([WORTH]))
     means, covariance = posterior(shared, samples.places[0], samples.codes[0], samples.once[0])
-    np.testing.assert_allclose(own.lower[0] @ own.lower[0].T, covariance, rtol=1e-9, atol=1e-12)
-    found, scores = own.discriminant(0), samples.scores[0]
+    np.testing.assert_allclose(own.scatter.solve(covariance[None])[0], np.eye(len(covariance)), rtol=1e-9, atol=1e-9)
+    found, scores = own.discriminants([0])[0], samples.scores[0]
     gaussian = found.place(scores).products - 0.5 * found.place(scores).squares
     inverse = np.linalg.inv(covariance)
     wanted = samples.places[0] @ inverse @ means.T - 0.5 * np.einsum("jq,qr,jr->j", means, inverse, means)

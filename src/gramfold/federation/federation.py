@@ -51,7 +51,7 @@ class Federation:
     checked: Callable[[], Report] | None = field(default=None, compare=False, repr=False)
     """What is wrong with the table that the clients were cut from; None where they are numbers already."""
     stream: ClientStream | None = field(default=None, compare=False, repr=False)
-    """The same clients a batch at a time, for engine="stream"; None where they are not read so."""
+    """The same clients a batch at a time, for gf.run_streamed; None where they are not read so."""
 
     def __repr__(self) -> str:
         task, partition = self.task, self.description.get("partition", {})
@@ -326,7 +326,7 @@ class Federation:
         """Clients in a Parquet file, or in all of a folder, that need not fit into memory: rows of numbers, those of one client
         one after the other, whose `client_column` says whose they are. `columns`: the numbers of a sample, by default all that
         are nothing else; a single one may hold lists. Where no `split_column` says train or test, `test_size` is the part of each
-        client's samples held out. Run it with engine="stream"; other engines take it too, and its clients into memory."""
+        client's samples held out. Run it with gf.run_streamed; gf.run takes it too, and its clients into memory."""
         _check_fraction(test_size)
         found = ParquetClients(
             path, label_column, client_column, split_column, columns, test_size, random_state, labels, regression

@@ -5,6 +5,10 @@ from gramfold.heads.explanation import Explanation
 from gramfold.heads.head import Head, load_head
 from gramfold.heads.novelty import Novelty
 from gramfold.heads.probabilities import softmax, unforeseen_after
-from gramfold.heads.streams import Mapped, Stream
+from gramfold.heads.streams import Mapped, Stream, Unsolved
+from gramfold.heads.together import Together
 
-__all__ = ["Errors", "Explanation", "Head", "Mapped", "Novelty", "Stream", "load_head", "softmax", "unforeseen_after"]
+__all__ = [
+    "Errors", "Explanation", "Head", "Mapped", "Novelty", "Stream", "Together", "Unsolved", "load_head", "softmax",
+    "unforeseen_after",
+]  # fmt: skip

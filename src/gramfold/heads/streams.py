@@ -1,7 +1,7 @@
 """Streams: what a head's scores are a sum of."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,16 @@ class Stream:
     map: Map
     weights: Array
     scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Unsolved:
+    """In place of a stream's weights, what they follow from where that is smaller: `arrays` of the client's own, and plain values
+    `about` them. The method that wrote it solves it (`Method.weights_of`)."""
+
+    kind: str
+    arrays: Mapping[str, Array]
+    about: Mapping[str, Any]
 
 
 def key_of(given: Map) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from gramfold.methods.asked import Asked
 from gramfold.methods.learning import DirectionsPlan, Learned, Plan, directions
 from gramfold.methods.phases import Link, Phase, begun, following
 from gramfold.methods.protocol import ClientData, Method, Revisable
-from gramfold.methods.spaces import FEWER, MapLike, Space, draw_map, plain_term
+from gramfold.methods.spaces import FEWER, MapLike, Space, draw_map, plain_term, together
 from gramfold.moments import Moments
 from gramfold.numerics import memory
 from gramfold.numerics.arrays import Array
@@ -116,6 +116,12 @@ class Analytic(Method):
     def upload(self, client: ClientData, broadcast: Any) -> Any:
         """The moments of a client's samples."""
         return broadcast.space.fold(client)
+
+    def sum_of(self, clients: Sequence[ClientData], broadcast: Any) -> Any:
+        found = self.revisable(broadcast)
+        if found is None or not found.by_sample or self.rounds_numbers:
+            return super().sum_of(clients, broadcast)
+        return self.upload(ClientData("all", together(clients)[0]), broadcast)
 
     def aggregate(self, total: Any, broadcast: Any) -> Any:
         if isinstance(broadcast, Phase):

@@ -9,6 +9,7 @@ A method defines *what* is computed, an engine *where*. A broadcast is a `Record
 The engine keeps track of participants, of what each client has received, and of whose samples are in the sum.
 """
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,7 @@ import numpy as np
 from gramfold.errors import MethodError
 from gramfold.features import FeatureMap
 from gramfold.federation import Federation, Samples, Task
-from gramfold.heads import Head
+from gramfold.heads import Head, Unsolved
 from gramfold.methods.asked import Anything, Asked
 from gramfold.numerics.arrays import Array
 from gramfold.wire.digits import rounded
@@ -165,6 +166,19 @@ class Method(ABC):
     def personalize_many(self, clients: Sequence[ClientData], broadcast: Any) -> Sequence[Head]:
         """The heads of several clients, each what `personalize` gives; together where that is faster."""
         return [self.personalize(client, broadcast) for client in clients]
+
+    def sum_of(self, clients: Sequence[ClientData], broadcast: Any) -> Any:
+        """The sum of the uploads of several clients, in the numbers that these travel in; together where that is the same."""
+        uploads = (self.sent(client, broadcast) for client in clients)
+        return functools.reduce(lambda total, upload: total.__iadd__(upload), uploads)
+
+    def small_heads(self, clients: Sequence[ClientData], broadcast: Any) -> Sequence[Head]:
+        """The heads of several clients, for keeping thousands of them: weights may be `Unsolved`."""
+        return self.personalize_many(clients, broadcast)
+
+    def weights_of(self, given: Unsolved, broadcast: Any) -> Array:
+        """The weights of a stream of `small_heads`."""
+        raise MethodError(f"{self.name} writes no weights of kind {given.kind!r}")
 
     def numbers_per_sample(self, broadcast: Any) -> int | None:
         """How many numbers of a sample are in memory while heads are computed, for a method whose heads are faster together;

@@ -5,12 +5,15 @@ side by side go through the same code.
 """
 
 import warnings
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 
 from gramfold.errors import IllConditionedWarning
 from gramfold.numerics import arrays, blas, work
 from gramfold.numerics.arrays import Array
+from gramfold.numerics.blocked import inverse_factors
 
 SMALL = 48
 """Up to so many rows NumPy's loop over a stack is faster than a call of BLAS for each of its systems."""
@@ -45,18 +48,77 @@ def _products(rows: Array, outer: bool) -> Array:
     return total
 
 
-def cholesky(matrices: Array, shifts: Array | float) -> Array:
-    """The lower factors of matrices with a shift (one for all, or for each) added to their diagonals. What stands above them is
-    not said. Where one is not positive definite its eigenvalues are raised to a floor, with a warning."""
-    size = matrices.shape[-1]
-    work.add(calls=1, factorisations=_count(matrices), operations=_count(matrices) * size**3 / 3)
-    shifted = arrays.copy(matrices)
-    arrays.stack_diagonal(shifted)[...] += shifts if isinstance(shifts, float) else shifts[..., None]
-    if arrays.is_torch(shifted):
-        import torch
+class Solver(ABC):
+    """Systems A = L L' of a stack, ready for any right sides."""
 
-        factors, failed = torch.linalg.cholesky_ex(shifted)
-        return factors if not int(failed.max()) else torch.linalg.cholesky(_raised(shifted))
+    @staticmethod
+    def of(matrices: Array, shifts: Array | float) -> "Solver":
+        """Of matrices with a shift (one for all, or for each) added to their diagonals. Where one is not positive definite its
+        eigenvalues are raised to a floor, with a warning."""
+        size = matrices.shape[-1]
+        work.add(calls=1, factorisations=_count(matrices), operations=_count(matrices) * size**3 / 3)
+        shifted = arrays.copy(matrices)
+        arrays.stack_diagonal(shifted)[...] += shifts if isinstance(shifts, float) else shifts[..., None]
+        return Inverses.of_shifted(shifted) if arrays.is_torch(shifted) else Factors(_factors(shifted, matrices, shifts))
+
+    @abstractmethod
+    def solve_lower(self, right: Array) -> Array:
+        """L^-1 right, for each of the stack."""
+
+    @abstractmethod
+    def solve(self, right: Array) -> Array:
+        """A^-1 right."""
+
+    @abstractmethod
+    def inverse_diagonal(self) -> Array:
+        """The diagonals of A^-1 (... x n): the squared lengths of L^-1's columns."""
+
+
+@dataclass(frozen=True)
+class Factors(Solver):
+    """By L, of which nobody says what stands above its diagonal."""
+
+    lower: Array
+
+    def solve_lower(self, right: Array) -> Array:
+        return solve_lower(self.lower, right)
+
+    def solve(self, right: Array) -> Array:
+        return solve_lower(self.lower, solve_lower(self.lower, right), other_way=True)
+
+    def inverse_diagonal(self) -> Array:
+        return inverse_diagonal(self.lower)
+
+
+@dataclass(frozen=True)
+class Inverses(Solver):
+    """By L^-1, of tensors: see `blocked`."""
+
+    inverse: Array
+
+    @classmethod
+    def of_shifted(cls, shifted: Array) -> "Inverses":
+        """The tensors are kept as they are, for one that is not positive definite."""
+        flat = _flat(shifted)
+        inverse, failed = inverse_factors(arrays.copy(flat))
+        if bool(failed.any()):
+            inverse, _ = inverse_factors(_raised(flat))
+        return cls(inverse.reshape(shifted.shape))
+
+    def solve_lower(self, right: Array) -> Array:
+        work.add(operations=2 * _count(self.inverse) * right.shape[-2] ** 2 * right.shape[-1])
+        return self.inverse @ right
+
+    def solve(self, right: Array) -> Array:
+        return transposed(self.inverse) @ self.solve_lower(right)
+
+    def inverse_diagonal(self) -> Array:
+        return column_squares(self.inverse)
+
+
+def _factors(shifted: np.ndarray, matrices: np.ndarray, shifts: Array | float) -> np.ndarray:
+    """L of each, written over `shifted`: `matrices` with these shifts."""
+    size = shifted.shape[-1]
     if size <= SMALL:
         try:
             return np.linalg.cholesky(shifted)
@@ -90,7 +152,8 @@ def solve_lower(lower: Array, right: Array, other_way: bool = False) -> Array:
     size, columns = right.shape[-2:]
     work.add(operations=_count(lower) * size * size * columns)
     if not arrays.is_torch(lower) and size <= SMALL and _count(lower) > 1:
-        return np.linalg.solve(transposed(lower) if other_way else lower, right)
+        known = np.tril(lower)  # a corner of a larger factor has what was there before above its diagonal
+        return np.linalg.solve(transposed(known) if other_way else known, right)
     if arrays.is_torch(lower):
         import torch
 
@@ -104,11 +167,6 @@ def solve_lower(lower: Array, right: Array, other_way: bool = False) -> Array:
 def _flat(stack: Array) -> Array:
     """Its systems, one after another; those of a part of larger ones are not copied."""
     return stack if stack.ndim == 3 else stack.reshape(-1, *stack.shape[-2:])
-
-
-def solve(lower: Array, right: Array) -> Array:
-    """(L L')^-1 right, for each of the stack."""
-    return solve_lower(lower, solve_lower(lower, right), other_way=True)
 
 
 def inverse_diagonal(lower: Array) -> Array:

@@ -12,7 +12,7 @@ A row without any weight changes nothing: so clients of different sizes are one 
 from gramfold.numerics import arrays, stacks
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.magnitude import require_products
-from gramfold.numerics.stacks import transposed
+from gramfold.numerics.stacks import Solver, transposed
 
 LEAST = 1e-9
 """What a sample does not determine of itself, at least."""
@@ -39,25 +39,25 @@ class FreeRidge:
         self.gram = stacks.outer_gram(self.rows) if self.dual else stacks.gram(self.rows)
         unit = stacks.row_squares(self.rows).sum(-1) / weight[..., 0]
         self.unit = unit + (unit == 0)
-        self._known: dict[float, tuple[Array, Array]] = {}
+        self._known: dict[float, tuple[Solver, Array]] = {}
 
     def fit(self, targets: Array, gamma: float) -> tuple[Array, Array]:
         """What each sample is told by the others (n x C), and the coordinates of the solution of all."""
-        factor, free = self._at(gamma)
+        solver, free = self._at(gamma)
         mean = transposed(self.shares) @ targets
         left = targets - mean
         if self.roots is not None:
             left *= self.roots
         if self.dual:
-            solved = stacks.solve(factor, left)
+            solved = solver.solve(left)
             residuals = (gamma * self.unit)[..., None, None] * solved
         else:
-            solved = stacks.solve(factor, transposed(self.rows) @ left)
+            solved = solver.solve(transposed(self.rows) @ left)
             residuals = left - self.rows @ solved
         return targets - residuals / free, arrays.concatenate([solved, mean], axis=-2)
 
-    def factor(self, gamma: float) -> Array:
-        """Of the system with that penalty."""
+    def solver(self, gamma: float) -> Solver:
+        """Of the systems with that penalty."""
         return self._at(gamma)[0]
 
     def solution(self, coordinates: Array) -> tuple[Array, Array]:
@@ -66,17 +66,17 @@ class FreeRidge:
         weights = transposed(self.rows) @ numbers if self.dual else numbers
         return weights, coordinates[..., -1, :] - (self.centre @ weights)[..., 0, :]
 
-    def _at(self, gamma: float) -> tuple[Array, Array]:
-        """The factor of a penalty, and 1 - h times the roots (n x 1)."""
+    def _at(self, gamma: float) -> tuple[Solver, Array]:
+        """The systems of a penalty, and 1 - h times the roots (n x 1)."""
         if gamma not in self._known:
             penalty = gamma * self.unit
-            factor = stacks.cholesky(self.gram, penalty)
+            solver = Solver.of(self.gram, penalty)
             if self.dual:
-                free = penalty[..., None] * stacks.inverse_diagonal(factor)
+                free = penalty[..., None] * solver.inverse_diagonal()
             else:
-                free = 1.0 - stacks.column_squares(stacks.solve_lower(factor, transposed(self.rows)))
+                free = 1.0 - stacks.column_squares(solver.solve_lower(transposed(self.rows)))
             free = (free[..., None] - self.shares).clip(LEAST)
             if self.roots is not None:
                 free *= self.roots + (self.roots == 0)
-            self._known[gamma] = factor, free
+            self._known[gamma] = solver, free
         return self._known[gamma]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gramfold.numerics import arrays, stacks
+from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.stacks import transposed
 from gramfold.solve.free_ridge import FreeRidge
@@ -33,15 +33,15 @@ def without_blocks(residuals: Array, hat: Array, blocks: Sequence[np.ndarray]) -
 
 def told_by_others(ridge: FreeRidge, targets: Array, gamma: float, blocks: Sequence[np.ndarray]) -> Array:
     """What each sample is told by samples of other blocks (clients x n x C), in a ridge with a free intercept."""
-    factor, roots = ridge.factor(gamma), ridge.roots
+    solver, roots = ridge.solver(gamma), ridge.roots
     left = targets - transposed(ridge.shares) @ targets
     left = left if roots is None else left * roots
     if ridge.dual:
         n = ridge.rows.shape[-2]
         eye = arrays.like(np.broadcast_to(np.eye(n), (*ridge.rows.shape[:-2], n, n)).copy(), ridge.rows)
-        hat = eye - (gamma * ridge.unit)[..., None, None] * stacks.solve(factor, eye)
+        hat = eye - (gamma * ridge.unit)[..., None, None] * solver.solve(eye)
     else:
-        hat = ridge.rows @ stacks.solve(factor, transposed(ridge.rows))
+        hat = ridge.rows @ solver.solve(transposed(ridge.rows))
     residuals = left - hat @ left
     ends = ridge.shares**0.5
     apart = without_blocks(residuals, hat + ends @ transposed(ends), blocks)

@@ -15,14 +15,14 @@ the former exactly, the latter to first order. Who takes its score out alone is 
 Clients side by side are one stack.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from gramfold.numerics import arrays, stacks
 from gramfold.numerics.arrays import Array
-from gramfold.numerics.stacks import transposed
+from gramfold.numerics.stacks import Solver, transposed
 from gramfold.solve.discriminant import Discriminant, Place
 
 SCATTER = 3.0
@@ -104,7 +104,7 @@ class OwnPlaces:
     worth: Array
     mean: Array
     """Everybody's mean at the clients' places of the classes (clients x 1 x q)."""
-    lower: Array
+    scatter: Solver
     """S / (n + b) = L L'."""
     centroids: Array
     """m - mean (clients x C x q), whitened by L."""
@@ -122,19 +122,19 @@ class OwnPlaces:
         scatter = sums.products - across - transposed(across) + transposed(moved) @ (n * moved)
         scatter = scatter + a * (transposed(moved - centroids) @ (moved - centroids))
         samples = n.sum((-1, -2))[..., None, None] + SCATTER * a
-        lower = stacks.cholesky(scatter / samples, (SCATTER * a / samples)[..., 0, 0])
+        solver = Solver.of(scatter / samples, (SCATTER * a / samples)[..., 0, 0])
         middle = (arrays.like(everybody / everybody.sum(), moved) @ moved)[..., None, :]
-        return cls(shared, a, middle, lower, _turned(lower, moved - middle), sums.counts, samples)
+        return cls(shared, a, middle, solver, _turned(solver, moved - middle), sums.counts, samples)
 
     def place(self, told: Told) -> Place:
         """Where the clients' samples lie, each left out."""
         t, h, classes = told.once[..., None], told.leverages[..., None], told.targets.shape[-1]
-        w = _turned(self.lower, told.places - self.mean)
-        r = _turned(self.lower, (told.targets - told.scores) @ self.shared.on(t)[1])
+        w = _turned(self.scatter, told.places - self.mean)
+        r = _turned(self.scatter, (told.targets - told.scores) @ self.shared.on(t)[1])
         p = told.own[..., :classes]
         d = w - told.targets @ self.centroids
         # H of ones is p's sum: H (w - mean) from H w
-        e = _turned(self.lower, told.own[..., classes:] - p.sum(-1)[..., None] * self.mean) - p @ self.centroids - h * d
+        e = _turned(self.scatter, told.own[..., classes:] - p.sum(-1)[..., None] * self.mean) - p @ self.centroids - h * d
         f = 1.0 / (1.0 - (h * t).sum((-1, -2)) / t.sum((-1, -2)))[..., None, None]
         counts = self.counts[..., None, :] + self.worth + 0.0 * p
         k, own = stacks.pick(counts, told.codes)[..., None], stacks.pick(p, told.codes)[..., None]
@@ -163,16 +163,18 @@ class OwnPlaces:
         lengths = kept * (_dot(w, w) + lost * by_d**2 + 2.0 * pair * by_r * by_e)
         return Place(told.scores, self.mean, w, self.centroids, products, squares, lengths)
 
-    def discriminant(self, client: int) -> Discriminant:
-        """A client's, for any scores."""
-        lower, middle, centroids = (arrays.to_numpy(each[client]) for each in (self.lower, self.mean, self.centroids))
+    def discriminants(self, clients: Sequence[int]) -> list[Discriminant]:
+        """Those of some clients, for any scores."""
         mean, axes = np.asarray(self.shared.mean, float), np.asarray(self.shared.axes, float)
-        moved = np.linalg.lstsq(axes.T, middle[0], rcond=None)[0]  # a mean of scores that lies there in the shared space
-        return Discriminant(mean + moved, solve_triangular(lower, axes.T, lower=True).T, np.array(centroids))
+        whitened = arrays.like(axes, self.mean) + 0.0 * self.centroids[:, :1, :1]
+        turned, middles, centroids = map(arrays.to_numpy, (_turned(self.scatter, whitened), self.mean, self.centroids))
+        picked = list(clients)
+        means = np.linalg.lstsq(axes.T, middles[picked, 0].T, rcond=None)[0].T  # of scores that lie there in the shared space
+        return [Discriminant(mean + away, turned[k].copy(), centroids[k].copy()) for k, away in zip(picked, means, strict=True)]
 
 
-def _turned(lower: Array, rows: Array) -> Array:
-    return transposed(stacks.solve_lower(lower, transposed(rows)))
+def _turned(scatter: Solver, rows: Array) -> Array:
+    return transposed(scatter.solve_lower(transposed(rows)))
 
 
 def _dot(a: Array, b: Array) -> Array:

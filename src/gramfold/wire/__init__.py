@@ -2,6 +2,7 @@
 
 from gramfold.wire.files import append, file_name, is_temporary, private_folder, read, sync_folder, write_atomically
 from gramfold.wire.lock import locked
+from gramfold.wire.mapped import mapped
 from gramfold.wire.packet import FORMAT, Packet, Shapes, dtype_name, packet_size, serialised_size
 from gramfold.wire.sealed import CHECKSUM, opened, read_lines, read_sealed, sealed, sealed_line, write_sealed
 from gramfold.wire.strict_json import read_json
@@ -18,7 +19,8 @@ from gramfold.wire.triangle import (
 
 __all__ = [
     "CHECKSUM", "FORMAT", "Packet", "Shapes", "add_lower", "append", "dtype_name", "file_name", "is_temporary", "locked",
-    "lower_diagonal", "lower_size", "opened", "pack_lower", "pack_upper", "packet_size", "private_folder", "read", "read_json",
-    "read_lines", "read_sealed", "sealed", "sealed_line", "serialised_size", "sync_folder", "unpack_lower", "unpack_upper",
+    "lower_diagonal", "lower_size", "mapped", "opened", "pack_lower", "pack_upper", "packet_size", "private_folder",
+    "read", "read_json", "read_lines", "read_sealed", "sealed", "sealed_line", "serialised_size",
+    "sync_folder", "unpack_lower", "unpack_upper",
     "upper_size", "write_atomically", "write_sealed",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from gramfold.methods.differences.groups import Groups, is_groups
 from gramfold.methods.differences.phase import Plan
 from gramfold.methods.learning import directions
 from gramfold.methods.phases import Link
-from gramfold.methods.protocol import ClientData, Revisable
+from gramfold.methods.protocol import ClientData, Method, Revisable
 from gramfold.methods.spaces import OneGroup, Space
 from gramfold.moments import Moments
 
@@ -73,6 +73,10 @@ class Differs(Analytic):
         """A client's, as they travel."""
         moments: Moments = super().upload(client, broadcast)
         return moments
+
+    def sum_of(self, clients: Sequence[ClientData], broadcast: Any) -> Any:
+        whole = groups_of(broadcast) is None
+        return super().sum_of(clients, broadcast) if whole else Method.sum_of(self, clients, broadcast)
 
     def asked(self, broadcast: Any) -> Asked:
         groups = groups_of(broadcast)

@@ -30,20 +30,22 @@ the exception, unless told otherwise: see `own_parts`.)
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gramfold.errors import GramfoldError
 from gramfold.federation import Task
-from gramfold.heads import Head
+from gramfold.heads import Head, Unsolved
 from gramfold.methods import learning
 from gramfold.methods.differences import Differs, groups_of
 from gramfold.methods.learning import Learned, comparable_as, put_back
+from gramfold.methods.pace import compact
 from gramfold.methods.pace.bounds import bounded
 from gramfold.methods.pace.broadcast import Streams
 from gramfold.methods.pace.candidates import PARTS, Part
-from gramfold.methods.pace.client import Given, OwnSamples, personalized
+from gramfold.methods.pace.client import Given, OwnSamples, Solve, personalized, solution
 from gramfold.methods.pace.decision import Decision, decide
 from gramfold.methods.pace.effects import OwnEffects
 from gramfold.methods.pace.personal_kernel import PersonalKernel
@@ -53,7 +55,8 @@ from gramfold.methods.pace.sizes import SIZES, Limits, bytes_of
 from gramfold.methods.protocol import IN_CODE, ClientData, Revisable
 from gramfold.methods.spaces import MapLike, Space, counting, draw_map, together
 from gramfold.moments import Moments
-from gramfold.numerics.buckets import buckets, bytes_for
+from gramfold.numerics.arrays import Array
+from gramfold.numerics.buckets import buckets, room_for
 from gramfold.renamed import renamed
 from gramfold.uploads import GroupedMoments
 
@@ -76,20 +79,18 @@ class PACE(Differs):
 
     `regime` is what the server sends so that clients can leave their own samples out: "sum" - the m x m triangle T; "sketch" -
     a 128 x m sketch of T^-1, from which leverages are approximate, and nothing can be blended; None: "sum" where the triangle has
-    up to 16 MB, else "sketch". What was decided, and why, is in the result's `chosen`.
+    up to 16 MB, else "sketch". What was decided, and why, is in `chosen`.
 
     `parts` are what makes candidates beside staying (`candidates.PARTS`): without one, `replace(method, parts=...)`, it has that
     part's candidates no more, and with another's it has these. `priors`: what is likely before a client is seen.
 
-    `own_parts`: in regression on tables clients take an offset of their own out of the targets before they are
-    folded. What they have in common is found better so, but depends on how samples are cut among them, as it must. With False
-    it does not.
+    `own_parts`: in regression on tables clients take an offset of their own out of the targets before they are folded. What
+    they have in common is found better so, but depends on how samples are cut among them. With False it does not.
 
     `groups`: of clients that resemble each other, whose samples count for more in each other's models: found and kept where they
     help (None; for continuous targets True), not looked for (False, and then a client's model does not depend on how the others'
     data is split), or given: the group of every client by its name (the country, the scanner). `personal`: whether the metric
-    that
-    clients' own functions share is learned, on tables (None: yes). Both take small rounds before the moments; docs/differ.md.
+    that clients' own functions share is learned, on tables (None: yes). Both take small rounds before; docs/differ.md.
     """
 
     name: ClassVar[str] = "pace"
@@ -193,7 +194,15 @@ class PACE(Differs):
     def personalize(self, client: ClientData, broadcast: Streams) -> Head:
         return self.personalize_many([client], broadcast)[0]
 
-    def personalize_many(self, clients: Sequence[ClientData], broadcast: Streams) -> list[Head]:
+    def small_heads(self, clients: Sequence[ClientData], broadcast: Streams) -> list[Head]:
+        return self.personalize_many(clients, broadcast, partial(compact.unsolved, broadcast))
+
+    def weights_of(self, given: Unsolved, broadcast: Streams) -> Array:
+        return compact.solved(given, broadcast)
+
+    def personalize_many(
+        self, clients: Sequence[ClientData], broadcast: Streams, solve: Solve = solution
+    ) -> list[Head]:  # fmt: skip
         trains, known = [counting(client) for client in clients], broadcast.differ.groups
         groups = [None if known is None else known.place(c.name, t) for c, t in zip(clients, trains, strict=True)]
         kinds = [
@@ -201,14 +210,14 @@ class PACE(Differs):
             for group, client, train in zip(groups, clients, trains, strict=True)
         ]
         heads: list[Any] = [None] * len(clients)
-        room = bytes_for(trains[0].inputs)
+        room = room_for(trains[0].inputs)
         for bucket in buckets([train.n for train in trains], self.numbers_per_sample(broadcast), room, kinds):
-            made = self._personalize_bucket([clients[i] for i in bucket], broadcast, groups[bucket[0]])
+            made = self._of_bucket([clients[i] for i in bucket], broadcast, groups[bucket[0]], solve)
             for i, head in zip(bucket, made, strict=True):
                 heads[i] = head
         return heads
 
-    def _personalize_bucket(self, clients: Sequence[ClientData], broadcast: Streams, group: int | None) -> list[Head]:
+    def _of_bucket(self, clients: Sequence[ClientData], broadcast: Streams, group: int | None, solve: Solve) -> list[Head]:
         """The heads of clients of one group, of about as many samples."""
         space, common, whole, own = broadcast.space, broadcast.common, clients, None
         pooled, copies = broadcast.pooled_for(group)
@@ -221,7 +230,7 @@ class PACE(Differs):
             space, pooled, broadcast.refinement, found.personal or (), copies, self.priors, self.weights, found.effects
         )  # fmt: skip
         samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), judging, own)
-        heads = personalized(samples, self.parts, self.name)
+        heads = personalized(samples, self.parts, self.name, solve)
         if found.effects is not None:
             told = [found.effects.deviations(counting(client), client.contributed) for client in whole]
             heads = [replace(head, chosen={**head.chosen, "deviations": each}) for head, each in zip(heads, told, strict=True)]

@@ -4,7 +4,7 @@ Clients of about as many samples are one stack, zeros behind: a client alone is 
 where the features are; what is a number or two of every client is NumPy's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from gramfold.heads import Head, Stream
 from gramfold.methods.differences.effects import Effects
 from gramfold.methods.pace.candidates import PARTS, Blend, Candidate, Own, OwnRidge, Part
 from gramfold.methods.pace.evidence import of_classes
-from gramfold.methods.pace.heads import classifiers, regressors
+from gramfold.methods.pace.heads import Solution, classifiers, regressors
 from gramfold.methods.pace.influence import Influence, OfFactor, influence_of
 from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average
 from gramfold.methods.pace.places import Placed, moved
@@ -168,8 +168,9 @@ class OwnSamples:
         return Candidate(name, self.scores, fit, 0.0, {ridge: numbers}, before)
 
 
-def personalized(samples: OwnSamples, parts: Sequence[Part], method: str) -> list[Head]:
-    """The clients' own heads: of each the mean of its candidates by left-out likelihood."""
+def personalized(samples: OwnSamples, parts: Sequence[Part], method: str, solve: "Solve | None" = None) -> list[Head]:
+    """The clients' own heads: of each the mean of its candidates by left-out likelihood. `solve`: what makes weights of its
+    coordinates; None: `solution`."""
     likelihood = samples.likelihood
     stay = Candidate("stay", samples.scores, samples.scores * 0.0)
     if isinstance(likelihood, OfClasses):
@@ -185,8 +186,11 @@ def personalized(samples: OwnSamples, parts: Sequence[Part], method: str) -> lis
         alphas = np.broadcast_to(mixture.alpha, len(gained))
         chosen = [{**mine, "alpha": float(alpha)} for mine, alpha in zip(chosen, alphas, strict=True)]
     if isinstance(likelihood, OfClasses):
-        return classifiers(samples, likelihood, mixture, solution(samples, mixture), places, method, chosen)
-    return regressors(samples, mixture, solution(samples, mixture), method, chosen)
+        return classifiers(samples, likelihood, mixture, (solve or solution)(samples, mixture), places, method, chosen)
+    return regressors(samples, mixture, (solve or solution)(samples, mixture), method, chosen)
+
+
+Solve = Callable[[OwnSamples, Candidate], list[Solution]]
 
 
 def _tried(shares: dict[str, np.ndarray], candidates: Sequence[Candidate], client: int) -> dict[str, float]:
@@ -217,7 +221,7 @@ def without_estimates(head: Head) -> Head:
     return replace(head, chosen={key: value for key, value in head.chosen.items() if "leave_one_out" not in key})
 
 
-def solution(samples: OwnSamples, mixture: Candidate) -> list[tuple[Stream, list[Stream], Array | float]]:
+def solution(samples: OwnSamples, mixture: Candidate) -> list[Solution]:
     """For each client the shared solution where its mixture moves it to, the streams beside it, and their intercept."""
     clients = samples.padding.clients
     base: list[Array] = [samples.given.pooled.weights] * clients

@@ -10,7 +10,7 @@ import numpy as np
 from gramfold.numerics import arrays, stacks
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.padding import Padding
-from gramfold.numerics.stacks import lifted, transposed
+from gramfold.numerics.stacks import Solver, lifted, transposed
 from gramfold.solve.leave_one_out import LIMIT, left_out_residuals
 from gramfold.solve.ridge import Factor, LeastNorm
 from gramfold.wire.record import Record
@@ -65,12 +65,12 @@ class OfFactor(Influence):
 
     def weighed_up(self, residuals: Array, alpha: float | np.ndarray) -> tuple[Array, Array, Array]:
         penalty = 1.0 / alpha if isinstance(alpha, float) else arrays.like(1.0 / alpha, self.gram)
-        factor = stacks.cholesky(self.gram, penalty)
+        solver = Solver.of(self.gram, penalty)
         if self.dual:
-            solved, each = stacks.solve(factor, residuals), penalty if isinstance(penalty, float) else penalty[:, None]
-            return solved, lifted(penalty, solved) * solved, 1.0 - each * stacks.inverse_diagonal(factor)
-        weights = stacks.solve(factor, transposed(self.half) @ residuals)
-        leverages = stacks.column_squares(stacks.solve_lower(factor, transposed(self.half)))
+            solved, each = solver.solve(residuals), penalty if isinstance(penalty, float) else penalty[:, None]
+            return solved, lifted(penalty, solved) * solved, 1.0 - each * solver.inverse_diagonal()
+        weights = solver.solve(transposed(self.half) @ residuals)
+        leverages = stacks.column_squares(solver.solve_lower(transposed(self.half)))
         return weights, residuals - self.half @ weights, leverages
 
     def solution(self, coordinates: Array) -> tuple[Array, float]:

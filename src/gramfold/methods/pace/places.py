@@ -60,10 +60,9 @@ def moved(samples: "OwnSamples", likelihood: OfClasses, mixture: Candidate) -> t
     if (worth == NEVER).all():
         return nothing
     own = OwnPlaces.of(shared, everybody, sums, worth)
-    kept = Placed(shared)
-    found = [
-        kept if each == NEVER else Placed(own.discriminant(k), {"centroids_worth": float(each)}) for k, each in enumerate(worth)
-    ]
+    found, own_clients = [Placed(shared)] * clients, np.flatnonzero(worth != NEVER).tolist()
+    for k, discriminant in zip(own_clients, own.discriminants(own_clients), strict=True):
+        found[k] = Placed(discriminant, {"centroids_worth": float(worth[k])})
     return likelihood.placed(own.place(told), mixture, worth != NEVER), found
 
 

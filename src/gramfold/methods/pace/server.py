@@ -137,7 +137,7 @@ def with_places(pooled: Pooled, part: Moments, leverage: float) -> Pooled:
     sums = Sums.of_moments(shared, pooled.weights, part.gram, part.cross, part.counts, leverage)
     if sums.differ(shared)[0] <= SURE:
         return pooled
-    return replace(pooled, discriminant=OwnPlaces.of(shared, pooled.counts, sums, np.array([GROUP])).discriminant(0))
+    return replace(pooled, discriminant=OwnPlaces.of(shared, pooled.counts, sums, np.array([GROUP])).discriminants([0])[0])
 
 
 def shared_head(space: Space, pooled: Pooled, method: str, priors: Priors = PRIORS) -> Head:
