@@ -52,6 +52,7 @@ SOURCES = {
     "liar": Source("liar", ("pace",), 5),
     "secure": Source("secure", (), 5),
     "dask_fold": Source("dask_fold", ("afl",), 3),
+    "scale": Source("scale build/scale/bench.json", ("pace",), 15),
     "lying_server": Source("lying_server", ("afl", "pace"), 5),
     "flower_overhead": Source("flower_overhead", ("pace",), 5),
     "flower_size_afl": Source("flower_size --method afl", ("afl",), 5),

@@ -17,6 +17,7 @@ from benchmarks.differ import page as differ_page
 from benchmarks.kept import RESULTS, load
 from benchmarks.pages import fair, kinds, natural
 from benchmarks.provenance import age
+from benchmarks.scale import page as scale_page
 from gramfold.bench import open_bench
 from gramfold.bench.published import HEART_PFL_PROTOCOL
 from gramfold.methods.pace.sizes import bytes_of
@@ -745,6 +746,8 @@ def main() -> None:
     differ_page(load("differ"))
     if (RESULTS / "dask_fold.json").exists():
         dask_page(load("dask_fold"))
+    if (RESULTS / "scale.json").exists():
+        scale_page(load("scale"))
 
 
 def _put(page: Path, *makers: Callable[[], str]) -> None:

@@ -133,3 +133,19 @@ def test_published_figures_are_where_they_belong():
     assert all(len(row) == len(published.APFL_CELLS) for row in published.APFL_TABLE.values())
     assert published.apfl("apfl", 100, 1.0) == 58.38
     assert published.apfl("apfl", 20, 1.0) is None
+
+
+def test_scale(gramfold):
+    code, out, _ = gramfold("bench", "scale", "--quick", "--json", "--set", "growth=true", "--set", "clients=[200]")
+    assert code == 0
+    content = json.loads(out)
+    assert [table["title"] for table in content["tables"]] == ["Clients", "By samples", "By features", "By classes"]
+    for figures in content["cells"].values():
+        assert figures["clients"] == 200
+        assert figures["bytes_per_head"] > 500
+        assert 0 < figures["read_milliseconds"] <= figures["slow_read_milliseconds"]
+        assert figures["peak_megabytes"] > 50
+        assert figures["cpu_seconds"] > 0
+        assert figures["commit"]
+    few, more = (content["cells"][f"samples/{n}"]["bytes_per_head"] for n in (5, 20))
+    assert few < more

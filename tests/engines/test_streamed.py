@@ -5,6 +5,7 @@ import pytest
 
 import gramfold as gf
 from gramfold import wire
+from gramfold.engines.streamed import workers
 
 CLIENTS = 60
 
@@ -164,3 +165,35 @@ def test_a_folder_is_of_one_run(tmp_path):
         gf.run_streamed("afl", make, tmp_path / "other", progress=False)
     with pytest.raises(gf.GramfoldError, match="holds no streamed run"):
         gf.load_streamed(tmp_path / "other")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("name", ["fourier", "learned"])
+def test_processes_make_the_heads_that_one_makes(small, tmp_path, name):
+    X, method = np.eye(5), METHODS[name]
+    alone = gf.run_streamed(method, make, tmp_path / "alone", progress=False)
+    events = []
+    beside = gf.run_streamed(method, make, tmp_path / "beside", processes=2, progress=events.append)
+    assert [event.done for event in events][-5:] == [13, 26, 39, 52, 60]
+    assert np.array_equal(scores_of(alone, X), scores_of(beside, X))
+    assert np.array_equal(alone.figures["score"], beside.figures["score"])
+
+
+@pytest.mark.processes
+def test_a_process_that_dies_is_said_and_costs_time_only(small, tmp_path, monkeypatch):
+    begun, start = [], workers._started
+
+    def started(folder):
+        begun.append(start(folder))
+        return begun[-1]
+
+    def kill(event):
+        if event.phase.startswith("personalizing"):
+            for process in begun:
+                process.kill()
+
+    monkeypatch.setattr(workers, "_started", started)
+    with pytest.raises(gf.GramfoldError, match=r"a worker process has died; call gf\.run_streamed again"):
+        gf.run_streamed("afl", make, tmp_path / "run", processes=2, progress=kill)
+    assert len(gf.run_streamed("afl", make, tmp_path / "run", processes=2, progress=False)) == CLIENTS
+    assert all(process.poll() is not None for process in begun)

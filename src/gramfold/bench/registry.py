@@ -5,7 +5,7 @@ import importlib
 from gramfold.bench.frame import Bench
 from gramfold.errors import GramfoldError
 
-BENCHES = ("apfl", "fedacnnl", "fedhip", "heart-pfl", "leaderboard")
+BENCHES = ("apfl", "fedacnnl", "fedhip", "heart-pfl", "leaderboard", "scale")
 
 
 def open_bench(name: str) -> Bench:

@@ -142,7 +142,7 @@ class InProcess(Transport):
         self._round: Round | None = None
         self.federation, self.task, self.device, self.progress = federation, federation.task, device, progress
         self._by_name = {client.name: client for client in federation}
-        self._method, self._keep_loaded = method, method.rounds > 1
+        self._method, self._keep_loaded = method, method.rounds > 1 or device != "cpu"
         at_once = (workers or cpu_count()) if device == "cpu" and method.threaded else 1
         self._workers = Workers(at_once, progress, self.seconds)
         self._loaded: dict[str, Samples] = {}
@@ -156,7 +156,7 @@ class InProcess(Transport):
         return self._workers.server(phase, work, size)
 
     def _load(self, name: str, contributed: bool = False) -> ClientData:
-        """A client's data and a copy of its memory; with several rounds its samples stay loaded."""
+        """A client's data and a copy of its memory; with several rounds, and on an accelerator, its samples stay loaded."""
         samples = self._loaded.get(name)
         if samples is None:
             samples = on_device(self._by_name[name].train(), self.device)
@@ -258,12 +258,11 @@ class InProcess(Transport):
         if len(names) > 1:
             with stopwatch.phase("personalize"):
                 made |= zip(names, final.method.personalize_many(clients, final.broadcast), strict=True)
-        for data, reply in zip(clients, replies, strict=True):
-            test = partial(self._test, data.name)
-            done.append(final.finished(data, test, reply, made.pop(data.name, None)))
+        tests = partial(self._tests, names)
+        done += final.finished(clients, tests, replies, {name: made.pop(name) for name in names if name in made}, self.device)
 
-    def _test(self, name: str) -> Samples:
-        return on_device(self._by_name[name].test(), self.device)
+    def _tests(self, names: Sequence[str]) -> list[Samples]:
+        return [self._by_name[name].test() for name in names]
 
 
 def on_device(samples: Samples, device: str) -> Samples:

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 from gramfold.engines.deliveries import Deliveries
 from gramfold.errors import GramfoldError
-from gramfold.evaluation import Scored, score_head
+from gramfold.evaluation import Scored, score_each
 from gramfold.federation import Samples, Task
 from gramfold.heads import Head
 from gramfold.methods import ClientData, Method
-from gramfold.methods.finishing import SharedRoot, finished
+from gramfold.methods.finishing import SharedRoot, all_finished
 from gramfold.numerics import stopwatch
 from gramfold.wire.record import Record
 
@@ -70,18 +70,30 @@ class Final:
     task: Task
     root: SharedRoot = field(default_factory=SharedRoot)
 
-    def finished(self, client: ClientData, test: Callable[[], Samples], reply: Record, head: Head | None = None) -> "Finished":
-        """What a client answers: its head, unless that is made already, and how it does on its test samples."""
+    def finished(
+        self,
+        clients: Sequence[ClientData],
+        tests: Callable[[], Sequence[Samples]],
+        replies: Sequence[Record],
+        made: Mapping[str, Head],
+        device: str = "cpu",
+    ) -> list["Finished"]:
+        """What clients answer: their heads, unless those are made already, and how they do on their test samples."""
         with stopwatch.phase("personalize"):
-            if not client.train.n:
-                raise GramfoldError(f"client {client.name!r} has no training samples; leave it out")
-            head = head or self.method.personalize(client, reply)
-            head = finished(head, self.method, client, reply, self.task, self.keep_heads, self.root)
+            empty = next((client.name for client in clients if not client.train.n), None)
+            if empty is not None:
+                raise GramfoldError(f"client {empty!r} has no training samples; leave it out")
+            heads = [
+                made.get(client.name) or self.method.personalize(client, reply)
+                for client, reply in zip(clients, replies, strict=True)
+            ]
+            heads = all_finished(heads, self.method, clients, replies, self.task, self.keep_heads, self.root)
         with stopwatch.phase("evaluate"):
-            samples, mapped = test(), {}  # type: ignore[var-annotated]
-            scored = score_head(head, samples, mapped)
-            shared = score_head(self.shared, samples, mapped, uncertain=False) if self.shared is not None else None
-        return Finished(client.name, client.train.n, scored, shared, head.chosen, head if self.keep_heads else None)
+            scored = score_each(heads, self.shared, tests(), device)
+        return [
+            Finished(client.name, client.train.n, mine, shared, head.chosen, head if self.keep_heads else None)
+            for client, head, (mine, shared) in zip(clients, heads, scored, strict=True)
+        ]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from gramfold.federation import Samples
 from gramfold.numerics import arrays
 
 DRAWS = 200
+LONG = 256
+"""Samples up to which looking at all of them is quicker than looking for one, class by class."""
 COLUMNS = 16
 """Numbers of a sample that the weights follow from, besides its target."""
 
@@ -42,17 +44,29 @@ class TwoMore(NamedTuple):
     @classmethod
     def of(cls, shares: np.ndarray, samples: Samples) -> "TwoMore":
         rng, classes = _stream(samples, 1), shares.shape[1]
-        codes = rng.random((DRAWS, classes)).argsort(1)[:, :2]
-        where, rows = rng.random(codes.shape), np.empty_like(codes)
-        for c in np.unique(codes):
-            up_to = shares[:, c].cumsum()
-            rows[codes == c] = np.minimum(up_to.searchsorted(where[codes == c] * up_to[-1]), len(shares) - 1)
+        codes = _least_two(rng.random((DRAWS, classes)))
+        where, up_to = rng.random(codes.shape), shares.cumsum(0)
+        sought = where * up_to[-1][codes]
+        rows = np.empty_like(codes)
+        for c in np.unique(codes) if len(shares) > LONG else ():
+            rows[codes == c] = up_to[:, c].searchsorted(sought[codes == c])
+        if len(shares) <= LONG:
+            rows = (up_to[:, codes] < sought).sum(0)
+        rows = np.minimum(rows, len(shares) - 1)
         own = rng.standard_exponential(codes.shape)
         return cls(rows, codes, own / (own.sum(1) + rng.standard_gamma(len(shares), DRAWS))[:, None])
 
     def added(self, drawn: np.ndarray, losses: np.ndarray) -> np.ndarray:
         """Means over resampled splits, with their losses (DRAWS x 2) among them."""
         return np.asarray((1 - self.parts.sum(1)) * drawn + (self.parts * losses).sum(1))
+
+
+def _least_two(numbers: np.ndarray) -> np.ndarray:
+    """Where the least two of every row are, the least first."""
+    each = np.arange(len(numbers))
+    first = numbers.argmin(1)
+    numbers[each, first] = np.inf
+    return np.stack([first, numbers.argmin(1)], axis=1)
 
 
 def _stream(samples: Samples, number: int) -> np.random.Generator:

@@ -6,7 +6,7 @@ own standard error reaches what was found. Means that have no such end are resam
 they are of losses.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from scipy.special import ndtri
@@ -62,6 +62,15 @@ def of_mean(values: Sequence[float], intervals: Sequence[Interval]) -> Interval:
 def percentiles(values: np.ndarray, confidence: float = CONFIDENCE) -> Interval:
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
+
+
+def percentiles_of(values: Mapping[str, np.ndarray], confidence: float = CONFIDENCE) -> dict[str, Interval]:
+    """Of several, each with as many draws; at once, since NumPy takes longer to begin than to count."""
+    if not values:
+        return {}
+    drawn = np.stack(list(values.values()))
+    lows, highs = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
+    return {key: (float(low), float(high)) for key, low, high in zip(values, lows, highs, strict=True)}
 
 
 def _z(confidence: float) -> float:

@@ -14,11 +14,13 @@ from gramfold.evaluation.ranking import auc
 from gramfold.evaluation.scored import LEAST, Scored
 from gramfold.evaluation.several import score_labels
 from gramfold.federation import Samples
-from gramfold.heads import Head, Mapped
+from gramfold.heads import Head, Mapped, Together
 from gramfold.heads.counts import Counts
 from gramfold.heads.several import SeveralLabels
 from gramfold.numerics.arrays import to_numpy
 
+NUMBERS = 2**25
+"""Of features that are made of test samples at a time, where these are several clients'."""
 LEAST_COUNT = 1e-3
 """The least mean count: where a sample has one after all, the logarithm of none would be no number."""
 BESIDE = ("auc", "log_loss", "brier", "average_precision", "r2", "f1", "rank_error", "rps", "deviance")
@@ -71,16 +73,54 @@ def score_head(head: Head, samples: Samples, mapped: Mapped | None = None, uncer
     intervals."""
     if not samples.n:
         return Scored(0)
-    scores, targets = to_numpy(head.scores(samples.inputs, mapped)), to_numpy(samples.targets)
+    return scored_by(head, to_numpy(head.scores(samples.inputs, mapped)), samples, uncertain)
+
+
+def score_each(
+    heads: Sequence[Head], shared: Head | None, samples: Sequence[Samples], device: str = "cpu"
+) -> list[tuple[Scored, Scored | None]]:
+    """The scores of several heads, each on samples of its own, and those of a shared head on the same; computed on a device."""
+    found: list[tuple[Scored, Scored | None]] = [(Scored(0), Scored(0) if shared is not None else None)] * len(heads)
+    there = [k for k, each in enumerate(samples) if each.n]
+    width = max((stream.map.dim for head in heads for stream in head.streams), default=1)
+    for some in _in_runs(there, [each.n for each in samples], width):
+        own = [heads[k] for k in some]
+        together = Together(own, [samples[k].inputs for k in some], device)
+        for k, mine in zip(some, together.scores(own), strict=True):
+            found[k] = scored_by(heads[k], mine, samples[k]), found[k][1]
+        if shared is not None:
+            for k, common in zip(some, together.scores([shared] * len(some)), strict=True):
+                found[k] = found[k][0], scored_by(shared, common, samples[k], uncertain=False)
+    return found
+
+
+def _in_runs(places: Sequence[int], sizes: Sequence[int], width: int) -> list[list[int]]:
+    """Places one after another, as many together as memory is for."""
+    runs: list[list[int]] = []
+    room = 0
+    for place in places:
+        if not runs or sizes[place] * width > room:
+            runs, room = [*runs, []], NUMBERS
+        runs[-1].append(place)
+        room -= sizes[place] * width
+    return runs
+
+
+def scored_by(head: Head, scores: np.ndarray, samples: Samples, uncertain: bool = True) -> Scored:
+    """The same from the head's scores."""
+    targets = to_numpy(samples.targets)
     if isinstance(head, SeveralLabels):
         return score_labels(head, scores, samples, targets, uncertain)
     scored = _of_values(head, scores, targets) if head.labels is None else _of_classes(head, scores, targets)
     if not uncertain:
         return scored
     draws = {} if samples.n < 2 else _resampled(head, scores, targets, bootstrap.weights_of(samples), scored)
-    ends = {key: intervals.percentiles(values) for key, values in draws.items()}
-    if head.probabilistic and draws:
-        ends |= _with_two_more(head.probabilities(scores), samples, draws)
+    more = _with_two_more(head.probabilities(scores), samples, draws) if head.probabilistic and draws else {}
+    wider = intervals.percentiles_of({**draws, **{f"{key}, wider": values for key, values in more.items()}})
+    ends = {key: wider[key] for key in draws}
+    for key in more:
+        (low, high), (lower, higher) = wider[key], wider[f"{key}, wider"]
+        ends[key] = min(low, lower), max(high, higher)
     if head.labels is not None:
         ends["accuracy"] = intervals.wilson(scored.right, scored.n)
         if scored.positives is not None and scored.auc is not None:
@@ -180,16 +220,12 @@ def _resampled(head: Head, scores: np.ndarray, targets: np.ndarray, weights: np.
     return drawn
 
 
-def _with_two_more(shares: np.ndarray, samples: Samples, draws: Mapping[str, np.ndarray]) -> dict[str, Interval]:
-    """The intervals of means of losses, wide enough for what was not drawn of a class."""
+def _with_two_more(shares: np.ndarray, samples: Samples, draws: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Means of losses of resampled test splits, with what was not drawn of a class among them."""
     more = bootstrap.TwoMore.of(shares, samples)
     losses = _losses(shares[more.rows.ravel()], more.codes.ravel())
-    ends = {}
-    for key, each in zip(("log_loss", "brier"), losses, strict=True):
-        wider = intervals.percentiles(more.added(draws[key], each.reshape(more.codes.shape)))
-        low, high = intervals.percentiles(draws[key])
-        ends[key] = min(low, wider[0]), max(high, wider[1])
-    return ends
+    pairs = zip(("log_loss", "brier"), losses, strict=True)
+    return {key: more.added(draws[key], each.reshape(more.codes.shape)) for key, each in pairs}
 
 
 def main_figure(head: Head, samples: Samples) -> float:

@@ -16,7 +16,7 @@ def auc(scores: np.ndarray, codes: np.ndarray) -> float | None:
         return None
     if scores.shape[1] == 2:
         scores, codes, counts, present = scores[:, 1:] - scores[:, :1], codes == 0, counts[1:], np.zeros(1, int)
-    ranks = np.stack([_ranks(column) for column in scores[:, present].T], axis=1)
+    ranks = _ranks(scores[:, present])
     mine = codes[:, None] == present
     rest = len(codes) - counts[present]
     above = (ranks * mine).sum(0) - counts[present] * (counts[present] + 1) / 2
@@ -24,6 +24,17 @@ def auc(scores: np.ndarray, codes: np.ndarray) -> float | None:
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
-    """From 1 up; equal values share the mean of theirs. (SciPy's would take as long to import as all of gramfold.)"""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((counts.cumsum() - (counts - 1) / 2)[places])
+    """In every column, from 1 up; equal values share the mean of theirs. (SciPy's would take as long to import as all of
+    gramfold.)"""
+    order = values.argsort(0, kind="stable")
+    ascending = np.take_along_axis(values, order, 0)
+    places = np.arange(1.0, len(values) + 1)[:, None]
+    begins = np.ones(values.shape, bool)
+    begins[1:] = ascending[1:] != ascending[:-1]
+    first = np.maximum.accumulate(np.where(begins, places, 0.0), axis=0)
+    ends = np.ones(values.shape, bool)
+    ends[:-1] = begins[1:]
+    last = np.minimum.accumulate(np.where(ends, places, np.inf)[::-1], axis=0)[::-1]
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2, 0)
+    return ranks

@@ -98,13 +98,14 @@ class Head:
         `mapped` is for heads that score the same inputs one after another: given to all, it spares them each other's maps.
         """
         rows = self.rows(inputs)
-        check.require_finite(rows, self._whose)
+        check.require_finite(rows, self.whose)
         widest = max((stream.map.dim for stream in self.streams), default=0)
         memory.ask(8 * rows.shape[0] * widest, f"{widest} features of {rows.shape[0]} samples", "predict them in parts")
         return self.forward(rows, mapped)
 
     @property
-    def _whose(self) -> str:
+    def whose(self) -> str:
+        """The input, as errors name it."""
         return f"the input of {self.method or 'this head'}"
 
     def rows(self, inputs: Array) -> Array:
@@ -114,19 +115,19 @@ class Head:
             from gramfold.backbones import reopen
             from gramfold.backbones.series import as_series, rows_of
 
-            inputs = rows_of(reopen(self.origin), as_series(inputs, self._whose))
+            inputs = rows_of(reopen(self.origin), as_series(inputs, self.whose))
         elif self.origin is None or self.origin.kind != TABLE:
             self._refuse_raw(inputs)
         elif is_raw_table(inputs):
-            inputs = encoded(self.origin, inputs, self._whose)
+            inputs = encoded(self.origin, inputs, self.whose)
         if self.origin is not None and isinstance(inputs, KnownRows):
-            self.origin.require(inputs.origin, self._whose)
-        return check.fitting(inputs, self.shape, self._whose)
+            self.origin.require(inputs.origin, self.whose)
+        return check.fitting(inputs, self.shape, self.whose)
 
     def _refuse_raw(self, inputs: Any) -> None:
         if isinstance(inputs, str | PathLike | Mapping):
             maker = "no encoder of tables" if self.origin is None else f"{self.origin}, and no encoder of tables"
-            raise HeadError(f"{self._whose}: this head takes {self._takes}; it knows {maker}")
+            raise HeadError(f"{self.whose}: this head takes {self._takes}; it knows {maker}")
 
     @property
     def _takes(self) -> str:
@@ -185,9 +186,9 @@ class Head:
         each left out. The head of all clients has none to compare with.
         """
         if self.familiar is None:
-            raise HeadError(f"{self._whose.replace('the input of ', '')} does not know what training samples look like")
+            raise HeadError(f"{self.whose.replace('the input of ', '')} does not know what training samples look like")
         rows = self.rows(inputs)
-        check.require_finite(rows, self._whose)
+        check.require_finite(rows, self.whose)
         return self.familiar(self.streams[0].map(rows))
 
     def explain(self, inputs: Array, of: Any = None, baseline: Array | None = None) -> Explanation:
@@ -198,7 +199,7 @@ class Head:
         it, else zeros.
         """
         rows = self.rows(inputs)
-        check.require_finite(rows, self._whose)
+        check.require_finite(rows, self.whose)
         return explain(self, rows, of, None if baseline is None else self.rows(baseline), self.columns)
 
     @property

@@ -28,6 +28,9 @@ class Root:
         self.along, self.unit = along, float(np.abs(plain).max()) or 1.0
         self.kept = (plain / self.unit).astype(np.float32)
 
+    def leverages(self, rows: Array) -> np.ndarray:
+        return np.asarray(arrays.to_numpy(((rows @ self.along) ** 2).sum(1)))
+
 
 @dataclass(frozen=True)
 class Novelty:
@@ -40,7 +43,11 @@ class Novelty:
     @classmethod
     def of(cls, root: Root, rows: Array, seen: bool) -> "Novelty":
         """From A's root, and features of some training samples; `seen`: whether they are part of A."""
-        leverages = arrays.to_numpy(((rows @ root.along) ** 2).sum(1))
+        return cls.of_leverages(root, root.leverages(rows), seen)
+
+    @classmethod
+    def of_leverages(cls, root: Root, leverages: np.ndarray, seen: bool) -> "Novelty":
+        """The same from what `root.leverages` are."""
         if seen:  # without the sample itself it would have been farther away
             within = np.minimum(leverages, NEARLY)
             leverages = leverages / (1.0 - within)

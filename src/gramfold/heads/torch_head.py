@@ -46,7 +46,7 @@ class TorchHead(Head):
         import torch
 
         if arrays.is_sparse(inputs):
-            raise HeadError(f"{self._whose} is sparse, which a trained network does not take; use .toarray()")
+            raise HeadError(f"{self.whose} is sparse, which a trained network does not take; use .toarray()")
         x = torch.as_tensor(inputs)
         model = networks.build(dict(self.network), str(x.device))
         state = {name: torch.as_tensor(tensor, device=x.device) for name, tensor in self.state.items()}

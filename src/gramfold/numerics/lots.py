@@ -24,6 +24,8 @@ def _mixed(words: np.ndarray) -> np.ndarray:
 def lots(rows: Array) -> np.ndarray:
     """A 64-bit word for every row, from the numbers in it. Equal rows have equal lots, and so have rows that differ by rounding:
     numbers count to sixteen bits."""
+    if arrays.is_torch(rows):
+        return _drawn_there(rows)
     drawn = np.empty(rows.shape[0], np.uint64)
     places = _mixed(_STEP * np.arange(1, rows.shape[1] + 1, dtype=np.uint64))
     for block in arrays.blocks(rows.shape[0], rows.shape[1]):
@@ -32,6 +34,30 @@ def lots(rows: Array) -> np.ndarray:
         bits = (np.ascontiguousarray(numbers).view(np.uint32) + np.uint32(128)) >> np.uint32(8)
         drawn[block] = _mixed(bits.astype(np.uint64) + places).sum(1, dtype=np.uint64)
     return _mixed(drawn)
+
+
+def _drawn_there(rows: Array) -> np.ndarray:
+    """The same words on a tensor's device, where integers have a sign and sums wrap around just so."""
+    import torch
+
+    def signed(constant: np.uint64) -> int:
+        return int(np.array(constant).view(np.int64))
+
+    def shifted(words: Array, bits: int) -> Array:
+        return (words >> bits) & ((1 << (64 - bits)) - 1)
+
+    def mixed(words: Array) -> Array:
+        words = (words ^ shifted(words, 30)) * signed(_FIRST)
+        words = (words ^ shifted(words, 27)) * signed(_SECOND)
+        return words ^ shifted(words, 31)
+
+    places = mixed(torch.arange(1, rows.shape[1] + 1, device=rows.device) * signed(_STEP))
+    sums = []
+    for block in arrays.blocks(rows.shape[0], rows.shape[1]) or [slice(0, 0)]:
+        numbers = rows[block].to(torch.float32) + 0.0  # no negative zeros
+        bits = ((numbers.view(torch.int32).to(torch.int64) & 0xFFFFFFFF) + 128 & 0xFFFFFFFF) >> 8
+        sums.append(mixed(bits + places).sum(1))
+    return np.asarray(arrays.to_numpy(mixed(torch.cat(sums))).view(np.uint64))
 
 
 def of_names(seed: int, names: Sequence[str]) -> np.ndarray:

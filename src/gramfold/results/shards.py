@@ -117,8 +117,19 @@ def write_shard(path: Path, clients: Sequence[Kept]) -> None:
         "score": np.array([each.score for each in clients]),
     }
     for name, parts in (("contents", contents), ("names", names), ("layouts", texts)):
-        arrays |= {name: np.frombuffer(b"".join(parts), np.uint8), f"{name}.ends": np.cumsum([len(part) for part in parts])}
+        arrays |= joined(name, parts)
     wire.write_atomically(path, *Packet(arrays, {"format": FORMAT}).pieces())
+
+
+def joined(name: str, parts: Sequence[bytes]) -> dict[str, np.ndarray]:
+    """Bytes one after another, and where each part ends, as arrays of a packet."""
+    return {name: np.frombuffer(b"".join(parts), np.uint8), f"{name}.ends": np.cumsum([len(part) for part in parts])}
+
+
+def taken_apart(name: str, arrays: Mapping[str, np.ndarray]) -> list[bytes]:
+    """The parts that `joined` has joined."""
+    content, ends = arrays[name].tobytes(), arrays[f"{name}.ends"].tolist()
+    return [content[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 class Shard:
@@ -129,8 +140,7 @@ class Shard:
 
     @property
     def names(self) -> list[str]:
-        text, ends = self._arrays["names"].tobytes(), self._arrays["names.ends"].tolist()
-        return [text[start:end].decode() for start, end in zip([0, *ends], ends, strict=False)]
+        return [name.decode() for name in taken_apart("names", self._arrays)]
 
     @property
     def figures(self) -> dict[str, np.ndarray]:

@@ -166,8 +166,8 @@ class Evidence:
         return weighed(self.terms, self.weights, self.discriminant.place(scores))
 
 
-def weighed(terms: Sequence[Term], weights: Sequence[float], place: Place) -> Array:
-    """The sum of all terms (n x C), each times its weight."""
+def weighed(terms: Sequence[Term], weights: Sequence[Any], place: Place) -> Array:
+    """The sum of all terms (n x C), each times its weight; of stacked samples, weights of each client."""
     total = None
     for term, weight in zip(terms, weights, strict=True):
         part = term(place) * weight

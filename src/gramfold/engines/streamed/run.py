@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -12,8 +12,10 @@ from typing import Any
 from gramfold import uploads, wire
 from gramfold.engines.events import Event, Progress, reported
 from gramfold.engines.options import RunOptions
+from gramfold.engines.streamed import workers
 from gramfold.engines.streamed.personal import Personal, clients_of, remembered
-from gramfold.errors import FileError, OptionError
+from gramfold.engines.workers import cpu_count
+from gramfold.errors import FileError, GramfoldError, OptionError
 from gramfold.federation import Federation
 from gramfold.federation.generated import Clients
 from gramfold.federation.streams import ClientStream
@@ -23,6 +25,8 @@ from gramfold.progress import spoken
 from gramfold.results.shards import INDEX, RUN, Streamed, StreamedRun, shard_file, write_index, write_shard
 from gramfold.wire import Packet
 
+FEW = 4
+"""Batches that are worth a process of their own."""
 BATCHES = 64
 """Batches that are folded between two times that the sum is written down."""
 
@@ -32,6 +36,7 @@ def run_streamed(
     clients: Federation | Clients,
     folder: str | PathLike[str],
     *,
+    processes: int | None = None,
     progress: Progress | bool = True,
 ) -> Streamed:
     """Run a method over clients that are read a batch at a time, and leave every client's head in a folder.
@@ -41,7 +46,8 @@ def run_streamed(
     in memory are a batch of them, the sum, and their names. What comes back, and `gf.load_streamed(folder)`, reads any head:
     it predicts what the head that `gf.run` makes predicts.
 
-    A run that was stopped goes on where it was when it is called again with the same method, clients and folder.
+    `processes` is how many make heads side by side; None: one for each core, or this one alone where clients are few. `progress`:
+    as in `gf.run`. A run that was stopped goes on where it was when it is called again with the same method, clients and folder.
     """
     if isinstance(method, str):
         method = make_method(method)
@@ -51,7 +57,7 @@ def run_streamed(
             "run_streamed reads clients a batch at a time: make them with gf.Federation.from_stream or from_parquet"
         )
     with reported(progress, method.name) as report, threads.engine():
-        run = _Run(method, federation, federation.stream, Path(folder), report)
+        run = _Run(method, federation, federation.stream, Path(folder), processes, report)
         run.fold()
         run.personalize()
     return Streamed.load(Path(folder), allow_code=True)
@@ -61,9 +67,16 @@ class _Run:
     """One run in a folder; whatever of it is there is not done again."""
 
     def __init__(
-        self, given: Method, federation: Federation, stream: ClientStream, folder: Path, report: Progress | None
+        self,
+        given: Method,
+        federation: Federation,
+        stream: ClientStream,
+        folder: Path,
+        processes: int | None,
+        report: Progress | None,
     ) -> None:
         self.task, self.stream, self.folder, self.report = federation.task, stream, folder, report
+        self.processes = processes
         self.method = _prepared(given, federation)
         self.state = self._state(given)
 
@@ -133,18 +146,41 @@ class _Run:
             return
         missing = [batch for batch in range(state.batches) if not shard_file(self.folder, batch).exists()]
         wire.private_folder(shard_file(self.folder, 0).parent)
-        personal = Personal(self.method, self.task, state.broadcast, dict(state.memory))
-        show = self._pass("personalizing", state.batches - len(missing))
-        first, left = missing[0] if missing else state.batches, set(missing)
-        for batch, clients in enumerate(self.stream.read(first) if missing else (), first):
-            if batch in left:
-                write_shard(shard_file(self.folder, batch), personal.kept(clients))
-                left.remove(batch)
-                show(state.batches - len(left))
+        show, done = self._pass("personalizing", state.batches - len(missing)), state.batches - len(missing)
+
+        def finished(batch: int) -> None:
+            nonlocal done
+            done += 1
+            show(done)
+
+        self._heads(missing, finished)
         spent = {**state.seconds, "personalize": state.seconds.get("personalize", 0.0) + time.perf_counter() - begun}
         self.state = replace(state, seconds=spent)
         self.state.save(self.folder)
         write_index(self.folder, state.batches)
+
+    def _heads(self, missing: Sequence[int], finished: Callable[[int], None]) -> None:
+        """Make the heads of these batches, in this process or in some beside it."""
+        wanted = set(missing)
+        batches = (
+            ((i, batch) for i, batch in enumerate(self.stream.read(missing[0]), missing[0]) if i in wanted) if missing else ()
+        )
+        count = min(self.processes, len(missing)) if self.processes else min(cpu_count(), len(missing) // FEW)
+        if count > 1 and self._known_elsewhere:
+            workers.personalize(self.folder, batches, count, finished)
+            return
+        personal = Personal(self.method, self.task, self.state.broadcast, dict(self.state.memory))
+        for number, batch in batches:
+            write_shard(shard_file(self.folder, number), personal.kept(batch))
+            finished(number)
+
+    @property
+    def _known_elsewhere(self) -> bool:
+        """Whether another process can make the method from its name and parameters."""
+        try:
+            return self.state.known_method() == self.method
+        except GramfoldError:
+            return False
 
     # --- how far it is ---
 
