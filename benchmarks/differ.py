@@ -198,7 +198,8 @@ PAGE, MARKS = Path("docs/differ.md"), ("<!-- differ -->\n", "<!-- /differ -->")
 def page(found: Row) -> None:
     """Write the table of a result file into the page, and draw its pictures."""
     rows = found["rows"]
-    (PAGE.parent / "differ_groups.svg").write_text(pictures.groups_plot(rows))
+    if any("group_tree" in row for row in rows):
+        (PAGE.parent / "differ_groups.svg").write_text(pictures.groups_plot(rows))
     (PAGE.parent / "differ_gains.svg").write_text(pictures.gains_plot(rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
     lines = [f"| data | cut | {' | '.join(methods)} |", f"| --- | --- |{' ---: |' * len(methods)}"]

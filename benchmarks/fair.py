@@ -220,16 +220,12 @@ def measure(given: Given, split: str, clients: int, alpha: float, name: str, wha
 
 
 def gathered(rows: list[Row]) -> dict[str, Any]:
-    """A row for every method on every cut, its seeds in lists."""
-    found = {row["cell"]: {**row, "seeds": []} for row in rows if "method" in row}
+    """A row for every method on every cut, with what it reached in each seed."""
+    found = {row["cell"]: {**row, "by_seed": {}} for row in rows if "method" in row}
     for row in sorted((row for row in rows if "seed" in row), key=lambda row: row["seed"]):
         if row["cell"] in found:
-            into = found[row["cell"]]
-            into["seeds"].append(row["seed"])
-            for key, value in row.items():
-                if key not in ("cell", "seed"):
-                    into.setdefault(key, []).append(value)
-    return {"rounds": ROUNDS, "rows": [row for row in found.values() if row["seeds"]]}
+            found[row["cell"]]["by_seed"][row["seed"]] = {key: row[key] for key in row if key not in ("cell", "seed")}
+    return {"rounds": ROUNDS, "rows": [row for row in found.values() if row["by_seed"]]}
 
 
 BENCH = Bench("fair", cells, measure, gathered)

@@ -1,12 +1,11 @@
 """PACE before and after a change, in minutes: frozen figures on small cuts of every kind of data, and their difference.
 
     python -m benchmarks.frozen run OUT.json [--cifar FILE.npz] [--shift FILE.npz] [--tables FOLDER] [--only NAME,...] [--seeds 1]
-    python -m benchmarks.frozen compare BEFORE.json AFTER.json [--keep]
+    python -m benchmarks.frozen compare BEFORE.json AFTER.json
 
 `run` measures whichever gramfold is imported. Embeddings and digits have a linear map, cells called "default" the one that PACE
 chooses. Accuracy in points, log loss in nats, root mean square errors in the target's units, each a mean over clients; `estimate`
-is what clients foresee for a fresh draw. `compare` prints the mean difference over seeds with its standard error; kept, as
-benchmarks/results/frozen.json, it is a table of docs/ablation.md.
+is what clients foresee for a fresh draw. `compare` prints the mean difference over seeds with its standard error.
 """
 
 import argparse
@@ -25,7 +24,6 @@ from sklearn.preprocessing import StandardScaler
 import gramfold as gf
 from benchmarks.every_data import split, written
 from benchmarks.site_tables import TABLES
-from benchmarks.timing import keep
 from gramfold.federation import load_npz
 from gramfold.federation.partition import Partition
 from gramfold.methods import Method
@@ -189,8 +187,6 @@ def compare(given: argparse.Namespace) -> None:
         mine = [row for row in kept if (row["data"], row["cut"]) == cell]
         told = [f"{row['figure']} {row['before']:.4g} {row['change']:+.3g} ({row['error']:.2g})" for row in mine]
         print(f"{cell[0]}, {cell[1]}: " + "; ".join(told))
-    if given.keep:
-        keep("frozen", kept)
 
 
 def main() -> None:
@@ -202,7 +198,6 @@ def main() -> None:
     parser.add_argument("--shift")
     parser.add_argument("--tables")
     parser.add_argument("--only")
-    parser.add_argument("--keep", action="store_true", help="write benchmarks/results/frozen.json of a comparison")
     parser.add_argument("--seeds", type=int, default=1)
     given = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -47,7 +47,7 @@ def rewrite(name: str, lines: Iterable[Line], folder: Path | None = None) -> Non
 
 
 def load(name: str) -> Any:
-    """The figures of a result file, or of a bench's cells."""
+    """The figures of a result file, or of a bench's cells; FileNotFoundError where there are neither."""
     lines = read(name)
     if lines:
         bench = import_module(f"benchmarks.{name}").BENCH

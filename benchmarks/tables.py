@@ -1,9 +1,10 @@
-"""Writes docs/results.md, and the tables in the README and on other pages, from the JSON files that the benchmarks left.
+"""Fills the tables of the README and of other pages, between their marks, from the files that the benchmarks left.
 
 python -m benchmarks.tables
 """
 
-import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from benchmarks.cells import markdown
 from benchmarks.dask_fold import page as dask_page
 from benchmarks.differ import page as differ_page
 from benchmarks.kept import RESULTS, load
-from benchmarks.pages import fair, kinds
+from benchmarks.pages import fair, kinds, natural
 from benchmarks.provenance import age
 from benchmarks.scale import page as scale_page
 from gramfold.bench import open_bench
@@ -72,126 +73,62 @@ def gains(rows: list[dict[str, Any]]) -> str:
     )
 
 
-def accuracy() -> str:
-    rows = load("pace")
-    parts = [
-        "## PACE against APFL",
-        "CIFAR-100 as frozen DINOv2-small features. Mean over clients of the final model's accuracy on the client's own test "
-        "images, Dirichlet alpha as given, three seeds. APFL's gamma and lambda were picked per cell *on the test data*; PACE "
-        "had nothing set but the feature map, which is the same for both. `python -m benchmarks.pace FILE.npz`. The second table was made "
-        "before the evidence was bent and the class prior's strength told by the counts, the first after; with [learned features](learned.md) there is more.",
-    ]
-    for name in dict.fromkeys(row["map"] for row in rows):
-        chosen = [row for row in rows if row["map"] == name]
-        parts += [f"### {name[0].upper()}{name[1:]}", accuracy_table(chosen), gains(chosen)]
-    parts += ["What each part of PACE brings: [ablation.md](ablation.md).", age("pace")]
-    return "\n\n".join(parts)
+def accuracy(name: str) -> str:
+    """PACE against APFL on one feature map."""
+    rows = [row for row in load("pace") if row["map"] == name]
+    return f"{accuracy_table(rows)}\n\n{gains(rows)}"
 
 
 def core() -> str:
     figures = load("core")
-    seconds = figures["seconds"]
-    return "\n\n".join(
-        [
-            "## The core",
-            f"Everything APFL does for 100 clients on those features (linear map, m = 768: folding, solving, 100 personal heads, "
-            f"evaluation), in float64, on {figures['cores']} cores. One run, best of three, interleaved. "
-            "`python -m benchmarks.core FILE.npz`.",
-            "\n".join(
-                [
-                    "| | |",
-                    "| --- | ---: |",
-                    f"| APFL, 100 clients | {duration(seconds['apfl'])} |",
-                    f"| against one scikit-learn RidgeClassifier fit on the pooled features, float64 | "
-                    f"{figures['apfl_over_ridge_float64']:.2f}x |",
-                    f"| against the same fit in float32 (half the arithmetic, and seven digits) | "
-                    f"{figures['apfl_over_ridge_float32']:.2f}x |",
-                    f"| the AFL paper's recursion with its inverses, against our APFL | {figures['recursion_over_apfl']:.1f}x |",
-                    f"| the same, against our AFL | {figures['recursion_over_afl']:.1f}x |",
-                    f"| floating-point operations needed | {figures['gigaflop_needed']:.0f} GFLOP |",
-                    f"| the machine's matrix product | {figures['gemm_gigaflop_per_second']:.0f} GFLOP/s |",
-                    f"| APFL against that limit | {figures['apfl_over_machine_limit']:.2f}x |",
-                    f"| peak memory above the loaded data, in float32 feature arrays | "
-                    f"{figures['memory_above_loaded_data_over_float32_features']:.2f} |",
-                    f"| uplink against AFL's released protocol (W, R, C in float64), mean over clients | "
-                    f"{figures['uplink_over_released_afl_mean']:.3f} |",
-                    f"| the same, largest client | {figures['uplink_over_released_afl_max']:.3f} |",
-                ]
-            ),
-            age("core"),
-        ]
-    )
-
-
-def cost() -> str:
-    parts = [
-        "## The cost of choosing, and the bytes sent",
-        "PACE choosing everything against PACE with fixed values, whole runs, 100 clients, Dirichlet 0.1; and its three regimes. "
-        "`python -m benchmarks.pace_cost FILE.npz --features ...`.",
+    lines = [
+        "| | |",
+        "| --- | ---: |",
+        f"| APFL, 100 clients, against one scikit-learn RidgeClassifier fit on the pooled features, float64 | "
+        f"{figures['apfl_over_ridge_float64']:.2f}x |",
+        f"| against the same fit in float32 (half the arithmetic, and seven digits) | {figures['apfl_over_ridge_float32']:.2f}x |",
+        f"| the AFL paper's recursion with its inverses, against our APFL | {figures['recursion_over_apfl']:.1f}x |",
+        f"| the same, against our AFL | {figures['recursion_over_afl']:.1f}x |",
+        f"| floating-point operations needed | {figures['gigaflop_needed']:.0f} GFLOP |",
+        f"| APFL against the machine's matrix product | {figures['apfl_over_machine_limit']:.2f}x |",
+        f"| peak memory above the loaded data, in float32 feature arrays | "
+        f"{figures['memory_above_loaded_data_over_float32_features']:.2f} |",
+        f"| uplink against AFL's released protocol (W, R, C in float64), mean over clients | "
+        f"{figures['uplink_over_released_afl_mean']:.3f} |",
+        f"| the same, largest client | {figures['uplink_over_released_afl_max']:.3f} |",
     ]
-    for path in sorted(RESULTS.glob("pace_cost_*.json")):
-        figures = json.loads(path.read_text())
-        lines = ["| regime | up / client | down / client | accuracy % | LOO estimate % |", "| --- | ---: | ---: | ---: | ---: |"]
-        for regime, row in figures["regimes"].items():
-            up, down = size(row["uplink_bytes_per_client"]), size(row["downlink_bytes_per_client"])
-            lines.append(f"| {regime} | {up} | {down} | {100 * row['mean_accuracy']:.2f} | {100 * row['loo_estimate']:.2f} |")
-        ratio = f"`{figures['features']}`: choosing costs {figures['chosen_over_fixed']:.2f}x."
-        parts += [ratio, "\n".join(lines), age(path.stem)]
-    return "\n\n".join(parts)
+    return "\n".join([*lines, "", age("core")])
+
+
+def cost(name: str) -> str:
+    """PACE's three regimes on one feature map."""
+    figures = load(f"pace_cost_{name}")
+    lines = ["| regime | up / client | down / client | accuracy % | LOO estimate % |", "| --- | ---: | ---: | ---: | ---: |"]
+    for regime, row in figures["regimes"].items():
+        up, down = size(row["uplink_bytes_per_client"]), size(row["downlink_bytes_per_client"])
+        lines.append(f"| {regime} | {up} | {down} | {100 * row['mean_accuracy']:.2f} | {100 * row['loo_estimate']:.2f} |")
+    ratio = f"`{figures['features']}`: choosing took {figures['chosen_over_fixed']:.2f} times as long as fixed values."
+    return "\n\n".join([ratio, "\n".join(lines), age(f"pace_cost_{name}")])
 
 
 def gpu() -> str:
     figures = load("gpu")
     runs = {name: row for name, row in figures.items() if isinstance(row, dict) and "phases" in row}
-    fold = figures["fold m=8961"]
     lines = ["| 100 clients, 50,000 x 768 synthetic features | seconds |", "| --- | ---: |"]
     lines += [f"| {name} | {row['seconds']:.2f} |" for name, row in runs.items()]
-    lines.append(f"| the fold alone at m = 8961 | {fold['seconds']:.2f} |")
-    return "\n\n".join(
-        [
-            "## On a GPU",
-            f"{figures['device']}, float64. Heads agree with those from the CPU to {max(figures['agreement'].values()):.0e} for "
-            f"every method. The fold, mapping included, runs at {100 * fold['share_of_gemm_rate']:.0f} % of the card's measured "
-            f"{figures['gemm_teraflop_per_second']:.0f} TFLOP/s matrix product. `python -m benchmarks.gpu`.",
-            "\n".join(lines),
-            age("gpu"),
-        ]
-    )
+    lines.append(f"| the fold alone at m = 8961 | {figures['fold m=8961']['seconds']:.2f} |")
+    return "\n".join([*lines, "", age("gpu")])
 
 
 def flower() -> str:
-    """Real processes on one machine: what large uploads take, and what an empty run does."""
-    overhead = load("flower_overhead")
-    lines = [
-        "| m = 4096 | sites | up | down | upload phase | slowest site's own work, both phases | server's peak | SuperLink's peak |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    ratios = []
+    """Real processes on one machine: the bytes and the memory of large uploads."""
+    lines = ["| m = 4096 | sites | up | down | server's peak | SuperLink's peak |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
     for method in ("afl", "pace"):
-        figures = load(f"flower_size_{method}")
-        ratios.append(f"{figures['server_peak_ratio']:.2f} ({method.upper()})")
-        for run in figures["runs"]:
-            phase = f"{duration(run['upload_phase_seconds'])}, {run['upload_phase_mb_per_second']:.1f} MB/s"
+        for run in load(f"flower_size_{method}")["runs"]:
             peaks = [size(run[f"{who}_peak_mb"] * 1e6) for who in ("server_app", "superlink")]
             moved = [size(run[f"{way}_mb"] * 1e6) for way in ("uplink", "downlink")]
-            cells_of = [method.upper(), str(run["sites"]), *moved, phase, duration(run["slowest_sites_own_seconds"]), *peaks]
-            lines.append(f"| {' | '.join(cells_of)} |")
-    return "\n\n".join(
-        [
-            "## Over a network",
-            f"Flower's processes on {overhead['cores']} cores shared with other work, over loopback with TLS, all sites and the server on them: "
-            "seconds are those of a small machine under load, processes started and moments computed included; one run each. `python -m benchmarks.flower_size --method ...`.",
-            "\n".join(lines),
-            f"With five sites the server peaks at {' and '.join(ratios)} times its peak with one: answers are pulled, folded and released one at a "
-            "time. The SuperLink, which holds what is under way, grows with the number of sites.",
-            f"A run of PACE on three sites with next to nothing to compute takes {duration(overhead['best_run_seconds'])} at best, of which its two "
-            f"messages a site take {duration(overhead['best_two_phases_seconds'])} and the rest is Flower starting the run; starting the network "
-            f"took {duration(overhead['network_start_seconds'])}. In process the same takes {duration(overhead['in_process_seconds'])}, and over the "
-            f"in-process grid, with the same apps and messages, {duration(overhead['in_process_grid_seconds'])}. "
-            "`python -m benchmarks.flower_overhead`.",
-            age("flower_overhead", "flower_size_afl", "flower_size_pace"),
-        ]
-    )
+            lines.append(f"| {' | '.join([method.upper(), str(run['sites']), *moved, *peaks])} |")
+    return "\n".join([*lines, "", age("flower_size_afl", "flower_size_pace")])
 
 
 def front_door() -> str:
@@ -218,8 +155,8 @@ def deep() -> str:
     found = load("deepafl")
     linear = next(row["shared_accuracy"] for row in found["others"] if row["name"] == "afl")
     lines = [
-        "| | shared model % | over AFL | personal % | up / client | down / client | seconds |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| | shared model % | over AFL | personal % | up / client | down / client |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     rows = [(f"DeepAFL, depth {row['depth']}", row) for row in found["deepafl"]]
     rows += [(f"{row['name'].upper()}, `{row['features']}`", row) for row in found["others"]]
@@ -227,49 +164,21 @@ def deep() -> str:
         personal = "" if row.get("name") == "afl" else f"{100 * row['accuracy']:.1f}"
         lines.append(
             f"| {title} | {100 * row['shared_accuracy']:.1f} | {100 * (row['shared_accuracy'] - linear):+.1f} | {personal} "
-            f"| {row['uplink_bytes'] / 1e6:.1f} MB | {row['downlink_bytes'] / 1e6:.1f} MB | {row['seconds']:.0f} |"
+            f"| {row['uplink_bytes'] / 1e6:.1f} MB | {row['downlink_bytes'] / 1e6:.1f} MB |"
         )
-    return "\n\n".join([
-        "## DeepAFL: depth, and what it is worth",
-        "CIFAR-100 features, 100 clients, dirichlet:0.1, `bias+linear+gelu:1024` first. `python -m benchmarks.deepafl FILE.npz`, one thread of a machine busy with "
-        "other work, in two sessions (PACE on `bias+linear` and 1024 features apart): seconds compare roughly, the rest is exact. *Shared*: for DeepAFL its linear head; for PACE its discriminant. *Personal*: PACE's heads on the representation.",
-        "\n".join(lines),
-        "Depth helps the shared model, layer after layer, and hardly the personal ones. At the bytes of one message (21 MB) the GELU features are level with as many random Fourier features; "
-        "one layer more is the best there is below 40 MB. With 100 MB and more, and at equal seconds, PACE on 4096 random Fourier features "
-        "is the better personal model, in one round instead of 2 depth + 1.",
-        age("deepafl"),
-    ])  # fmt: skip
+    return "\n".join([*lines, "", age("deepafl")])
 
 
-def gradient() -> str:
-    """The gradient methods beside the analytic ones."""
-    parts = [
-        "# The gradient methods beside the analytic ones",
-        "Made by `python -m benchmarks.tables` from `benchmarks/results/gradient_*.json`. One seed, one H200 shared by a dozen runs at a "
-        "time, so that seconds compare roughly and only within a table; they are those of the final run, without the sweep that chose "
-        "its parameters on validation data.",
-        "## CIFAR-100 as frozen DINOv2-small features, 100 clients, 100 rounds",
-        "Linear head (`mlp:256` for FedDBE and FedAS). `python -m benchmarks.gradient_table FILE.npz --device cuda --jobs 14 --rounds 100`.",
-    ]
-    rows = load("gradient_table")
-    for partition in dict.fromkeys(row["cell"].split("/")[0] for row in rows):
-        chosen = [row for row in rows if row["cell"].startswith(f"{partition}/")]
-        shared = {row["name"]: row["global_accuracy"] for row in chosen}
-        gap = 100 * (shared["fedavg"] - shared["afl"])
-        parts += [f"### {partition}", _ranked(chosen), f"FedAvg's shared model is {gap:+.1f} points from AFL's."]
-    parts += [
-        "## 20 classes of CIFAR-100 as images, 20 clients, dirichlet:0.1, 40 rounds",
-        "A small CNN (`cnn:32`) trained from scratch; HEART-PFL on `resnet:16x1`, here from scratch too, all weights trained, at a fixed learning rate "
-        "of 0.05. Four rounds for each candidate of the sweeps. `local-sgd` is the Local-CNN. "
-        "`python -m benchmarks.gradient_images FILE.npz --device cuda --jobs 13 --rounds 40 --sweep-rounds 4`.",
-        _ranked(load("gradient_images")),
-        "FedAvg and FedProx end below the Local-CNN, as a single shared model must under this skew, and so does FedPCL. HEART-PFL from scratch is level with it: "
-        "the method relies on a pretrained network.",
-        "## HEART-PFL on a really pretrained network",
-        _pretrained(),
-        age("gradient_table", "gradient_images"),
-    ]
-    return "\n\n".join(parts) + "\n"
+def gradient(partition: str) -> str:
+    """The gradient methods beside the analytic ones on CIFAR-100 features."""
+    chosen = [row for row in load("gradient_table") if row["cell"].startswith(f"{partition}/")]
+    shared = {row["name"]: row["global_accuracy"] for row in chosen}
+    gap = 100 * (shared["fedavg"] - shared["afl"])
+    return f"{_ranked(chosen)}\n\nFedAvg's shared model is {gap:+.1f} points from AFL's.\n\n{age('gradient_table')}"
+
+
+def gradient_images() -> str:
+    return f"{_ranked(load('gradient_images'))}\n\n{age('gradient_images')}"
 
 
 def _pretrained() -> str:
@@ -331,54 +240,33 @@ OLDER = (
 )
 
 
-def convolution() -> str:
-    """Networks without gradients, one section for each file of results."""
-    parts = [
-        "# Networks without gradients, measured",
-        "Made by `python -m benchmarks.tables` from `benchmarks/results/convolution_*.json`. 20 clients, dirichlet:0.1, one seed. On the CPU the machine had other work, so that wall-clock seconds mean little. "
-        "*Accuracy* is the mean over clients of the final model on the client's own test images, *shared model* the accuracy of the shared model on all of them. "
-        "FedAvg's seconds are without the sweep that chose its learning rate. How the network was chosen, and what was not: [convolution.md](convolution.md). "
-        "For digits it is used unchanged.",
-    ]
-    for path in sorted(RESULTS.glob("convolution_*.json")):
-        figures = json.loads(path.read_text())
-        device, rows = figures["device"], figures["runs"]
-        title = path.stem.removeprefix("convolution_").replace("_", " ")
-        parts += [f"## {title}, on {device}, {figures['cores']} cores", *([] if figures.get("codes") == "place" else [OLDER])]
-        parts += [_ranked(rows), *_against_fedavg(rows, device)]
-    made = sorted(path.stem for path in RESULTS.glob("convolution_*.json"))
-    return "\n\n".join([*parts, *_filters(), *_layers(), age(*made, "filters", "layers")]) + "\n"
+def convolution(name: str) -> str:
+    """Networks without gradients on one set of images."""
+    figures = load(f"convolution_{name}")
+    rows, older = figures["runs"], [] if figures.get("codes") == "place" else [OLDER]
+    parts = [*older, _ranked(rows), *_against_fedavg(rows, figures["device"]), age(f"convolution_{name}")]
+    return "\n\n".join(parts)
 
 
-def _filters() -> list[str]:
+def filters() -> str:
     """Where solved filters come from, on validation images."""
-    runs = json.loads((RESULTS / "filters.json").read_text())["runs"]
+    runs = load("filters")["runs"]
     columns = list(dict.fromkeys((run["data"], run["images"]) for run in runs))
     found = {(run["way"], run["data"], run["images"]): f"{100 * run['accuracy']:.1f}" for run in runs}
     rows = [[way, *(found.get((way, *column), "") for column in columns)] for way in dict.fromkeys(run["way"] for run in runs)]
     head = ["", *(f"{data}, {images:,} images" for data, images in columns)]
     lines = [f"| {' | '.join(row)} |" for row in (head, ["---", *["---:"] * len(columns)], *sorted(rows))]
-    words = (
-        "Made by `benchmarks/filters.py`: convolutions of `five` and `lenet` with ridge on what they end in, no dense layers, on pooled training images of which a "
-        "quarter (a fifth of fewer than 20,000) is held out; accuracy on those in %, one seed. *image*: a code for each class; *place*: one for each class and place of a patch; *none*: filters drawn evenly "
-        "where patches are white. *r*: the ridge, in units of the patches' mean variance, none where not said; *p 1/2*: whitened once, not twice. The product has *place, r 1*."
-    )
-    return ["## Which filters", words, "\n".join(lines)]
+    return "\n".join([*lines, "", age("filters")])
 
 
-def _layers() -> list[str]:
+def layers() -> str:
     """What `five` is made of, on validation images."""
-    found = json.loads((RESULTS / "layers.json").read_text())
-    runs = found["runs"]
+    runs = load("layers")["runs"]
     columns, networks = (list(dict.fromkeys(run[key] for run in runs)) for key in ("data", "network"))
     figures = {(run["network"], run["data"]): f"{100 * run['accuracy']:.1f}" for run in runs}
     rows = [[name, *(figures.get((name, data), "") for data in columns)] for name in networks]
     lines = [f"| {' | '.join(row)} |" for row in (["", *columns], ["---", *["---:"] * len(columns)], *rows)]
-    words = (
-        f"Made by `benchmarks/layers.py` with the product's own FedACnnL, dense layer and all, on {found['device']}: all training images, of which a sixth is held out; accuracy on those in %, one seed. "
-        "Figures from the log of an earlier form of that script."
-    )
-    return ["## Which layers", words, "\n".join(lines)]
+    return "\n".join([*lines, "", age("layers")])
 
 
 def _against_fedavg(rows: list[dict[str, Any]], device: str) -> list[str]:
@@ -730,53 +618,27 @@ def frontier_plot(rows: list[dict[str, Any]]) -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def ablation() -> str:
-    """docs/ablation.md: one table for each group of parts."""
-    head = {
-        "features": "## The features\n\nWhere the metric of the Fourier features comes from. The first three have none.",
-        "precision": "## The digits that travel\n\nWhat clients send, and weights and sketches they receive; bytes are up and down, a mean over clients.",
-    }
-    pages = [ABLATION, _parts(), age("ablation_parts")]
-    for group, title in head.items():
-        rows = load(f"ablation_{group}")
-        alphas = list(dict.fromkeys(row["alpha"] for row in rows))
-        more = ["shared model", *(["MB per client", "rounding"] if group == "precision" else [])]
-        lines = [
-            f"{title} {rows[0]['size']:,} Fourier features; CIFAR-100, 100 clients, Dirichlet 0.1, 0.5 and 1.0.", "",
-            "| | " + " | ".join(f"{alpha}: test | LOO estimate | ECE" for alpha in alphas) + f" | {' | '.join(more)} |",
-            "| --- |" + " ---: |" * (3 * len(alphas) + len(more)),
-        ]  # fmt: skip
-        for name in dict.fromkeys(row["name"] for row in rows):
-            mine = [row for row in rows if row["name"] == name]
-            texts = [f"{100 * row['pace']:.1f} | {100 * row['estimate']:.1f} | {row['calibration_error']:.3f}" for row in mine]
-            texts.append(f"{100 * mine[0]['shared']:.1f}")
-            if group == "precision":
-                texts += [f"{mine[0]['bytes'] / 1e6:.1f}", f"{mine[0]['rounding']:.1g}"]
-            lines.append(f"| {name} | {' | '.join(texts)} |")
-        pages += ["\n".join(lines), age(f"ablation_{group}")]
-    pages += [_before_and_after(), age("frozen")]
-    return "\n\n".join(pages) + "\n"
-
-
-def _before_and_after() -> str:
-    """What the last change of PACE moved."""
-    rows = load("frozen")
+def ablation(group: str) -> str:
+    """Features, or digits that travel."""
+    rows = load(f"ablation_{group}")
+    alphas = list(dict.fromkeys(row["alpha"] for row in rows))
+    more = ["shared model", *(["MB per client", "rounding"] if group == "precision" else [])]
     lines = [
-        "## The last change of PACE", "",
-        "The same cuts before it and after it, on one core: means over clients and seeds, what changed, and the standard error of that over seeds (none: one seed). "
-        "Made by `python -m benchmarks.frozen`.", "",
-        "| | seeds | accuracy or error | changed by | log loss | changed by |", "| --- | ---: | ---: | ---: | ---: | ---: |",
-    ]  # fmt: skip
-    for data, cut in dict.fromkeys((row["data"], row["cut"]) for row in rows):
-        mine = {row["figure"]: row for row in rows if (row["data"], row["cut"]) == (data, cut)}
-        first, told = mine.get("accuracy") or mine["rmse"], [f"{data}, {cut}"]
-        told.append(str(first["seeds"]))
-        for row in (first, mine.get("log_loss")):
-            told += ["", ""] if row is None else [
-                f"{row['before']:.4g}", f"{row['change']:+.2g}" + (f" ± {row['error']:.1g}" if row["seeds"] > 1 else "")
-            ]  # fmt: skip
-        lines.append(f"| {' | '.join(told)} |")
-    return "\n".join(lines)
+        "| | " + " | ".join(f"{alpha}: test | LOO estimate | ECE" for alpha in alphas) + f" | {' | '.join(more)} |",
+        "| --- |" + " ---: |" * (3 * len(alphas) + len(more)),
+    ]
+    for name in dict.fromkeys(row["name"] for row in rows):
+        mine = [row for row in rows if row["name"] == name]
+        texts = [f"{100 * row['pace']:.1f} | {100 * row['estimate']:.1f} | {row['calibration_error']:.3f}" for row in mine]
+        texts.append(f"{100 * mine[0]['shared']:.1f}")
+        if group == "precision":
+            texts += [f"{mine[0]['bytes'] / 1e6:.1f}", f"{mine[0]['rounding']:.1g}"]
+        lines.append(f"| {name} | {' | '.join(texts)} |")
+    return "\n".join([*lines, "", age(f"ablation_{group}")])
+
+
+def ablation_parts() -> str:
+    return f"{_parts()}\n\n{age('ablation_parts')}"
 
 
 def _parts() -> str:
@@ -803,16 +665,6 @@ def _parts() -> str:
             told.append(said + (f" / {lost:.3f}" if lost else ""))
         lines.append(f"| {name} | {' | '.join(told)} |")
     return "\n".join(lines)
-
-
-ABLATION = """# What each part of PACE brings
-
-A part is a value in a tuple, and so is a prior: `replace(method, parts=..., priors=...)`. Every column has one shared solution, of which clients make their heads with one thing changed; the last rows change
-what the shared solution is made of, where PACE chooses that.
-First the mean accuracy over clients in points and the log loss; of Parkinson's patients and Friedman's function root mean square errors. Below it, what each change does to the first figure, with its standard error over seeds,
-and the log loss that it leaves. Made by `python -m benchmarks.ablation parts` and `python -m benchmarks.tables`.
-
-## The candidates and the priors"""
 
 
 def site_tables() -> str:
@@ -858,27 +710,39 @@ def _ranked(rows: list[dict[str, Any]]) -> str:
     return markdown(sorted(rows, key=lambda row: -(row["mean_accuracy"] or 0))).strip()
 
 
+MEDICAL = ["breast cancer, iid", "breast cancer, skewed", "synthetic, 50 columns, skewed", "iris (3 classes)"]
+POOLED = ["PACE personal", "PACE shared", "pooled LR, C = 1", "LR per hospital"]
+PAGES: dict[str, tuple[Callable[[], str], ...]] = {
+    "README.md": (fair.front,),
+    "docs/results.md": (
+        partial(fair.section, "shares"), partial(fair.section, "fresh"), fair.edges, partial(accuracy, "linear"),
+        lambda: f"{accuracy('linear + 4096 Fourier')}\n\n{age('pace')}", core, partial(cost, "bias_linear"),
+        partial(cost, "bias_linear_fourier4096"), gpu, deep, flower,
+    ),
+    "docs/gradient_results.md": (
+        partial(gradient, "dirichlet:0.1"), partial(gradient, "dirichlet:1.0"), gradient_images, _pretrained,
+    ),
+    "docs/convolution_results.md": (
+        partial(convolution, "cifar100_20_classes"), partial(convolution, "digits"), filters, layers,
+    ),
+    "docs/ablation.md": (ablation_parts, partial(ablation, "features"), partial(ablation, "precision")),
+    "docs/gradient.md": (gradient_gpu,),
+    "docs/pace.md": (lambda: f"{binary()}\n\nTen other seeds (100 to 109), of some of them:\n\n{binary(again=True)}",),
+    "docs/guide/tables.md": (partial(binary, MEDICAL, POOLED),),
+    "docs/guide/choosing.md": (choosing,),
+    "docs/guide/targets.md": (kinds.targets,),
+    "docs/guide/series.md": (kinds.series,),
+    "docs/privacy.md": (privacy,),
+    "docs/guide/raw.md": (front_door,),
+    "docs/data.md": (every_data, more_tables, natural.natural, natural.heart, natural.untouched, natural.noise),
+    "docs/learned.md": (learned,),
+}  # fmt: skip
+"""What stands between the marks of each page, one after another."""
+
+
 def main() -> None:
-    (ROOT / "docs" / "gradient_results.md").write_text(gradient())
-    (ROOT / "docs" / "convolution_results.md").write_text(convolution())
-    head = "# Results\n\nMade by `python -m benchmarks.tables` from `benchmarks/results/*.json`, each by the command named."
-    (ROOT / "docs" / "results.md").write_text(
-        "\n\n".join([head, fair.section(), accuracy(), core(), cost(), gpu(), deep(), flower()]) + "\n"
-    )
-    _put(ROOT / "README.md", fair.front())
-    _put(ROOT / "docs" / "gradient.md", gradient_gpu())
-    _put(ROOT / "docs" / "pace.md", f"{binary()}\n\nTen other seeds (100 to 109), of some of them:\n\n{binary(again=True)}")
-    settings = ["breast cancer, iid", "breast cancer, skewed", "synthetic, 50 columns, skewed", "iris (3 classes)"]
-    models = ["PACE personal", "PACE shared", "pooled LR, C = 1", "LR per hospital"]
-    _put(ROOT / "docs" / "guide" / "tables.md", binary(settings, models))
-    _put(ROOT / "docs" / "guide" / "choosing.md", choosing())
-    _put(ROOT / "docs" / "guide" / "targets.md", kinds.targets())
-    _put(ROOT / "docs" / "guide" / "series.md", kinds.series())
-    _put(ROOT / "docs" / "privacy.md", privacy())
-    _put(ROOT / "docs" / "guide" / "raw.md", front_door())
-    _put(ROOT / "docs" / "data.md", every_data(), more_tables())
-    _put(ROOT / "docs" / "learned.md", learned())
-    (ROOT / "docs" / "ablation.md").write_text(ablation())
+    for page, makers in PAGES.items():
+        _put(ROOT / page, *makers)
     differ_page(load("differ"))
     if (RESULTS / "dask_fold.json").exists():
         dask_page(load("dask_fold"))
@@ -886,11 +750,18 @@ def main() -> None:
         scale_page(load("scale"))
 
 
-def _put(page: Path, *tables: str) -> None:
-    """Replace what stands between each two marks of a page."""
+def _put(page: Path, *makers: Callable[[], str]) -> None:
+    """Fill what stands between each two marks of a page; what no file tells yet says so."""
     before, *parts = page.read_text().split(BEGIN)
-    made = [f"{BEGIN}\n{table}\n{END}{part.split(END)[1]}" for table, part in zip(tables, parts, strict=True)]
+    made = [f"{BEGIN}\n{_made(maker)}\n{END}{part.split(END)[1]}" for maker, part in zip(makers, parts, strict=True)]
     page.write_text(before + "".join(made))
+
+
+def _made(maker: Callable[[], str]) -> str:
+    try:
+        return maker()
+    except FileNotFoundError as error:
+        return f"Not measured yet: there is no `{Path(error.filename).name}`."
 
 
 if __name__ == "__main__":

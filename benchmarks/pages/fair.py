@@ -1,7 +1,7 @@
 """Every method under one protocol: the README's table, and the section of docs/results.md."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ NAMES = {
     "fedrep": "FedRep, `mlp:256`", "feddbe": "FedDBE, `mlp:256`", "pace-linear": "PACE, linear map", "pace": "PACE",
 }  # fmt: skip
 OURS = ("pace-linear", "pace")
+FRONT = ("local", "afl", "localclasses", "fedhip", "apfl", "fedcof", "fedavg", "fedavg-ft", "pace-linear", "pace")
+"""The README's rows: the methods of the papers, and of the others those that come closest."""
 COLUMNS = [(clients, alpha) for clients in (50, 100) for alpha in (0.1, 0.5, 1.0)]
 SPLITS = {
     "shares": "Test images in each client's training shares",
@@ -23,6 +25,9 @@ SPLITS = {
 }
 WAYS = ("plain", "masked", "with_prior")
 """A rival as it is, among a client's own classes, and with the class prior."""
+
+
+Row = dict[str, Any]
 
 
 def load() -> dict[str, Any]:
@@ -33,42 +38,57 @@ def found() -> dict[str, dict[str, Any]]:
     return {row["cell"]: row for row in load()["rows"]}
 
 
-def table(split: str, ways: tuple[str, ...] = WAYS) -> str:
+def table(split: str, ways: tuple[str, ...] = WAYS, names: Iterable[str] = NAMES) -> str:
     """A row a method, a column a cell; PACE has a prior of its own."""
     rows = found()
     lines = ["| | " + " | ".join(f"{clients} clients, {alpha}" for clients, alpha in COLUMNS) + " |", "| --- |" + " ---: |" * 6]
-    for name, title in NAMES.items():
+    for name in names:
         cells = [rows.get(f"{split}/{clients}/{alpha}/{name}") for clients, alpha in COLUMNS]
         if any(cells):
             texts = [_text(row, ("plain",) if name in OURS else ways, bold=name in OURS) for row in cells]
-            lines.append(f"| {title} | {' | '.join(texts)} |")
+            lines.append(f"| {NAMES[name]} | {' | '.join(texts)} |")
     return "\n".join(lines)
 
 
-def _text(row: dict[str, Any] | None, ways: tuple[str, ...], bold: bool) -> str:
+def _text(row: Row | None, ways: tuple[str, ...], bold: bool) -> str:
     if row is None:
         return "-"
-    text = " / ".join(f"{100 * np.mean(row[way]):.1f}" if way in row else "-" for way in ways)
+    means = [scores(row, way) for way in ways]
+    text = " / ".join(f"{np.mean(list(each.values())):.1f}" if each else "-" for each in means)
     return f"**{text}**" if bold else text
 
 
-def best_rival(split: str, clients: int, alpha: float) -> tuple[float, str] | None:
-    """The best that any other method reaches in a cell, however it is helped, and which."""
-    start, scores = f"{split}/{clients}/{alpha}/", list[tuple[float, str]]()
+def scores(row: Row, way: str) -> dict[int, float]:
+    """Accuracy in per cent by seed."""
+    return {seed: 100 * each[way] for seed, each in row["by_seed"].items() if way in each}
+
+
+def lead(split: str, clients: int, alpha: float, ours: str = "pace") -> tuple[float, str] | None:
+    """By how many points PACE is ahead of the best of the others, however it is helped, in the seeds that both have; and which
+    that is."""
+    start, mine, away = f"{split}/{clients}/{alpha}/", found().get(f"{split}/{clients}/{alpha}/{ours}"), list[tuple[float, str]]()
     for cell, row in found().items():
-        if cell.startswith(start) and row["method"] not in OURS:
-            scores += [(100 * float(np.mean(row[way])), row["method"]) for way in WAYS if way in row]
-    return max(scores, default=None)
+        if mine is None or not cell.startswith(start) or row["method"] in OURS:
+            continue
+        for way in WAYS:
+            theirs, own = scores(row, way), scores(mine, "plain")
+            gaps = [own[seed] - theirs[seed] for seed in theirs if seed in own]
+            away += [(float(np.mean(gaps)), row["method"])] if gaps else []
+    return min(away, default=None)
 
 
 def leads(split: str, ours: str = "pace") -> list[float]:
-    """By how many points PACE is ahead of the best of the others, their help included, in every cell that was measured."""
-    rows, away = found(), []
-    for clients, alpha in COLUMNS:
-        mine, best = rows.get(f"{split}/{clients}/{alpha}/{ours}"), best_rival(split, clients, alpha)
-        if mine is not None and best is not None:
-            away.append(100 * float(np.mean(mine["plain"])) - best[0])
-    return away
+    """In every cell that was measured."""
+    return [one[0] for one in _leads(split, ours)]
+
+
+def best(split: str) -> str:
+    """Who is closest to PACE, of all cells of a kind of split."""
+    return ", ".join(dict.fromkeys(NAMES[name] for _, name in _leads(split, "pace")))
+
+
+def _leads(split: str, ours: str) -> list[tuple[float, str]]:
+    return [one for clients, alpha in COLUMNS if (one := lead(split, clients, alpha, ours)) is not None]
 
 
 def measured(split: str) -> bool:
@@ -76,41 +96,30 @@ def measured(split: str) -> bool:
     return len(leads(split)) == len(COLUMNS)
 
 
-def seeds() -> str:
-    """How many seeds cells have."""
-    counts = sorted({len(row["plain"]) for row in load()["rows"]})
-    return f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
-
-
 def front() -> str:
     """The README's."""
-    away = leads("shares")
-    says = f"PACE is {min(away):+.1f} to {max(away):+.1f} points from the best of the others, prior included." if away else ""
-    return "\n\n".join([table("shares", ("plain", "with_prior")), f"{says} {age('fair')}".strip()])
+    return "\n\n".join([table("shares", ("plain", "with_prior"), FRONT), age("fair")])
 
 
-def section() -> str:
-    """The section of docs/results.md."""
-    figures = load()
-    parts = [
-        "## One protocol for all",
-        "CIFAR-100 as frozen DINOv2-small features. Each rival as it is / among a client's own classes alone / with the class prior, a temperature and a weight of the prior, fitted on a fifth of every client's "
-        f"training images, held out from a run of its own; {seeds()}; gradient methods {figures['rounds']} rounds of three local epochs, rates and other parameters swept on the same held-out images, each cell for "
-        "itself. PACE has a prior of its own, and nothing fitted. `python -m benchmarks.fair FILE.npz --device cuda`.",
-    ]
-    for split, title in SPLITS.items():
-        parts += [f"### {title}", table(split), *_says(split)]
-    edges = at_an_edge()
-    if edges:
-        parts.append(f"Sweeps whose winner is the last value that was tried: {', '.join(edges)}.")
-    return "\n\n".join([*filter(None, parts), age("fair")])
-
-
-def _says(split: str) -> Iterator[str]:
+def says(split: str) -> str:
+    """Leads, cell by cell."""
+    lines = []
     for ours, called in (("pace", "PACE"), ("pace-linear", "PACE with a linear map")):
-        away = leads(split, ours)
-        if away:
-            yield f"{called} from the best of the others, cell by cell: {', '.join(f'{lead:+.1f}' for lead in away)}."
+        away = ", ".join(f"{gap:+.1f}" for gap in leads(split, ours))
+        lines.append(f"{called} from the best of the others, cell by cell: {away}.")
+    return " ".join(lines) + f" The best of the others: {best(split)}."
+
+
+def section(split: str) -> str:
+    """A table of docs/results.md."""
+    return f"{table(split)}\n\n{says(split)}"
+
+
+def edges() -> str:
+    """Where a sweep ended at the last value that was tried, and how old the figures are."""
+    found_at = at_an_edge()
+    said = f"Sweeps whose winner is the last value that was tried: {', '.join(found_at)}." if found_at else ""
+    return f"{said}\n\n{age('fair')}".strip()
 
 
 def at_an_edge() -> list[str]:
