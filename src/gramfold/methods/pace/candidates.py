@@ -150,6 +150,8 @@ class Residual(Part):
     of_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (1.0, 10.0), (0.3, 0.003))
     """How much of logits to believe, and penalty. A client with two of ten classes is all but certain of most samples, and what
     is left is noise of the few others; at a part of their face value all samples have a say, and at less of a penalty."""
+    of_two_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (1.0, 3.0), (1.0, 30.0))
+    """Of two classes neither is ruled out beforehand, and hardly anything may be left (`clean_tables.py`)."""
     of_values: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 1e4)
     """Penalties; with the last an offset is all there is."""
     before: float = 4.0
@@ -157,8 +159,9 @@ class Residual(Part):
     def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:
         if not samples.fits:
             return []
-        values = tuple((1.0, gamma) for gamma in self.of_values)
-        trials = self.of_classes if samples.likelihood.classification else values
+        trials = self.of_two_classes if samples.targets.shape[-1] == 2 else self.of_classes
+        if not samples.likelihood.classification:
+            trials = tuple((1.0, gamma) for gamma in self.of_values)
         before, ridge, found = self.before / len(trials), samples.on_refinement, []
         for trust, gamma in trials:
             left = samples.likelihood.residuals(stay, trust)
