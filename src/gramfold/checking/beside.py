@@ -9,6 +9,7 @@ from gramfold.checking.finding import SERIOUS, Finding, Report
 from gramfold.checking.gaps import CODES, gaps
 from gramfold.checking.table import ClientTable, Column
 from gramfold.checking.units import Sums, beside, units
+from gramfold.sources.cells import Cells
 from gramfold.sources.encoder import Categories, Numbers, TableEncoder
 from gramfold.sources.statistics import RELEASE_WORDS, TableStatistics
 
@@ -31,6 +32,16 @@ def check_site(table: ClientTable, encoder: TableEncoder, regression: bool, rele
         else:
             found += _of_words(name, table.name, table.columns[name], part)
     return Report.of([*alone, *found], [table.name])
+
+
+def check_rows(table: Mapping[str, np.ndarray], encoder: TableEncoder, called: str) -> list[Finding]:
+    """What is serious about the numbers of new rows, beside those that a head's encoder was made of: another unit, and gaps that
+    are written as numbers."""
+    found: list[Finding] = []
+    for name, part in encoder.parts.items():
+        if name in table and isinstance(part, Numbers) and not part.dates:
+            found += _of_numbers(name, called, Column(Cells(np.asarray(table[name]))), part)
+    return [finding for finding in found if finding.level == SERIOUS]
 
 
 def _of_numbers(name: str, site: str, column: Column, part: Numbers) -> list[Finding]:
