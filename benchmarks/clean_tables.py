@@ -23,7 +23,6 @@ from benchmarks.bench import Bench, Cell, Given, Row, seeds
 from benchmarks.binary import HOSPITALS, Answer, Cut, figures, of_heads, of_models, pooled_regressions, summary
 from gramfold.federation import Samples
 
-
 METHODS = {"PACE": gf.PACE(), "straight": gf.PACE(features="bias+columns")}
 
 

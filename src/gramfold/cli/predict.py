@@ -20,7 +20,7 @@ from gramfold.imports import require
 from gramfold.numerics.arrays import to_numpy
 from gramfold.origin import TABLE
 from gramfold.report.text import cell
-from gramfold.sources import Columns, TableEncoder
+from gramfold.sources import Columns
 from gramfold.sources.base import Source
 
 BLOCK = 4096
@@ -68,7 +68,7 @@ def say_strange(head: Head, source: Source | None) -> None:
     """A line for what is serious about new rows of a table beside those that the head was made of."""
     if source is None or head.origin is None or head.origin.kind != TABLE:
         return
-    for finding in check_rows(source.items, TableEncoder.reopen(head.origin), source.name):
+    for finding in check_rows(head.origin, source.items, source.name):
         typer.echo(f"check: {finding}", err=True)
 
 

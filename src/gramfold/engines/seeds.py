@@ -97,7 +97,9 @@ def _federations(
         data, split = Federation.from_clients(data, **split), {}
     is_arrays = isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], Federation)
     if split and not is_arrays and not isinstance(data, Dataset):
-        raise OptionError(f"{next(iter(split))} is for data given as (X, y), a Dataset or tables; here the federation is made already")
+        raise OptionError(
+            f"{next(iter(split))} is for data given as (X, y), a Dataset or tables; here the federation is made already"
+        )
     first = 0
     if isinstance(data, Federation):
         if data.cut is None and seeds is not None and seeds not in (1, [data.task.seed]):
