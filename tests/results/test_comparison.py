@@ -134,10 +134,9 @@ def test_tables_and_data_sets_are_compared_as_they_are(tmp_path):
     whole = pd.concat([frame.assign(client=name) for name, frame in frames.items()])
     data = gf.load_data(folder, label_column="ill")
     files = [folder / "north.csv", folder / "south.csv"]
-    for given in (folder, str(folder / "*.csv"), files, frames, whole):
-        found = gf.compare("afl", given, seeds=2, label_column="ill")
-        assert found.to_dict()["methods"][0]["values"] == pytest.approx(expected)
-    assert gf.compare("afl", data, seeds=2).to_dict()["methods"][0]["values"] == pytest.approx(expected)
+    for tables in (folder, str(folder / "*.csv"), files, frames, whole):
+        assert gf.compare("afl", tables, seeds=2, label_column="ill").values("afl") == pytest.approx(expected)
+    assert gf.compare("afl", data, seeds=2).values("afl") == pytest.approx(expected)
     assert gf.compare("afl", data, seeds=1, clients=4, partition="iid").results["afl"][0]["clients"][3]["name"] == "3"
     with pytest.raises(gf.GramfoldError, match="no labels"):
         gf.compare("afl", {"north": frames["north"][["age"]], "south": frames["south"][["age"]]})
