@@ -128,9 +128,7 @@ def test_tables_and_data_sets_are_compared_as_they_are(tmp_path):
         frames[name] = pd.DataFrame({"age": age + 5 * ill, "ill": ill})
         frames[name].to_csv(tmp_path / "hospitals" / f"{name}.csv", index=False)
     folder = tmp_path / "hospitals"
-    expected = gf.compare("afl", gf.Federation.from_clients(folder, label_column="ill"), seeds=2).to_dict()["methods"][0][
-        "values"
-    ]
+    expected = gf.compare("afl", gf.Federation.from_clients(folder, label_column="ill"), seeds=2).values("afl")
     whole = pd.concat([frame.assign(client=name) for name, frame in frames.items()])
     data = gf.load_data(folder, label_column="ill")
     files = [folder / "north.csv", folder / "south.csv"]
