@@ -30,7 +30,6 @@ the exception, unless told otherwise: see `own_parts`.)
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,11 +40,11 @@ from gramfold.heads import Head, Unsolved
 from gramfold.methods import learning
 from gramfold.methods.differences import Differs, groups_of
 from gramfold.methods.learning import Learned, comparable_as, put_back
-from gramfold.methods.pace import compact
 from gramfold.methods.pace.bounds import bounded
 from gramfold.methods.pace.broadcast import Streams
 from gramfold.methods.pace.candidates import PARTS, Part
-from gramfold.methods.pace.client import Given, OwnSamples, Solve, personalized, solution
+from gramfold.methods.pace.client import Given, OwnSamples, personalized
+from gramfold.methods.pace.compact import unsolved, weights_of
 from gramfold.methods.pace.decision import Decision, decide
 from gramfold.methods.pace.effects import OwnEffects
 from gramfold.methods.pace.personal_kernel import PersonalKernel
@@ -195,14 +194,12 @@ class PACE(Differs):
         return self.personalize_many([client], broadcast)[0]
 
     def small_heads(self, clients: Sequence[ClientData], broadcast: Streams) -> list[Head]:
-        return self.personalize_many(clients, broadcast, partial(compact.unsolved, broadcast))
+        return self.personalize_many(clients, broadcast, compact=True)
 
     def weights_of(self, given: Unsolved, broadcast: Streams) -> Array:
-        return compact.solved(given, broadcast)
+        return weights_of(given, broadcast)
 
-    def personalize_many(
-        self, clients: Sequence[ClientData], broadcast: Streams, solve: Solve = solution
-    ) -> list[Head]:  # fmt: skip
+    def personalize_many(self, clients: Sequence[ClientData], broadcast: Streams, compact: bool = False) -> list[Head]:
         trains, known = [counting(client) for client in clients], broadcast.differ.groups
         groups = [None if known is None else known.place(c.name, t) for c, t in zip(clients, trains, strict=True)]
         kinds = [
@@ -212,12 +209,12 @@ class PACE(Differs):
         heads: list[Any] = [None] * len(clients)
         room = room_for(trains[0].inputs)
         for bucket in buckets([train.n for train in trains], self.numbers_per_sample(broadcast), room, kinds):
-            made = self._of_bucket([clients[i] for i in bucket], broadcast, groups[bucket[0]], solve)
+            made = self._of_bucket([clients[i] for i in bucket], broadcast, groups[bucket[0]], compact)
             for i, head in zip(bucket, made, strict=True):
                 heads[i] = head
         return heads
 
-    def _of_bucket(self, clients: Sequence[ClientData], broadcast: Streams, group: int | None, solve: Solve) -> list[Head]:
+    def _of_bucket(self, clients: Sequence[ClientData], broadcast: Streams, group: int | None, compact: bool) -> list[Head]:
         """The heads of clients of one group, of about as many samples."""
         space, common, whole, own = broadcast.space, broadcast.common, clients, None
         pooled, copies = broadcast.pooled_for(group)
@@ -230,7 +227,7 @@ class PACE(Differs):
             space, pooled, broadcast.refinement, found.personal or (), copies, self.priors, self.weights, found.effects
         )  # fmt: skip
         samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), judging, own)
-        heads = personalized(samples, self.parts, self.name, solve)
+        heads = personalized(samples, self.parts, self.name, unsolved(broadcast, samples) if compact else None)
         if found.effects is not None:
             told = [found.effects.deviations(counting(client), client.contributed) for client in whole]
             heads = [replace(head, chosen={**head.chosen, "deviations": each}) for head, each in zip(heads, told, strict=True)]
