@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.layerwise import Layerwise, fold_patches, network_of, with_next_layer
-from gramfold.methods.pace.client import Given, personal_head, without_estimates
+from gramfold.methods.pace.client import Given, personal_head
 from gramfold.methods.pace.server import Pooled, Pooling, require_regime, shared_head, solved
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space
@@ -68,8 +68,8 @@ class PaceCNN(Layerwise):
     def personalize(self, client: ClientData, broadcast: Network) -> Head:
         space = broadcast.space
         given = Given(space, solved(broadcast.pooled), weights=self.weights)
-        head = personal_head(client, given, space.map(client.train.inputs), self.name)
-        return without_estimates(head) if client.contributed and space.map.saw_labels else head
+        fitted = client.contributed and space.map.saw_labels
+        return personal_head(client, given, space.map(client.train.inputs), self.name, fitted)
 
     def global_head(self, broadcast: Network) -> Head:
         return shared_head(broadcast.space, solved(broadcast.pooled), self.name)

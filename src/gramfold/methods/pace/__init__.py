@@ -40,14 +40,13 @@ from gramfold.heads import Head, Unsolved
 from gramfold.methods import learning
 from gramfold.methods.differences import Differs, groups_of
 from gramfold.methods.learning import Learned, comparable_as, put_back
-from gramfold.methods.pace.bounds import bounded
 from gramfold.methods.pace.broadcast import Streams
-from gramfold.methods.pace.candidates import PARTS, Part
+from gramfold.methods.pace.candidates import PARTS, Part, PersonalKernel
 from gramfold.methods.pace.client import Given, OwnSamples, personalized
 from gramfold.methods.pace.compact import unsolved, weights_of
 from gramfold.methods.pace.decision import Decision, decide
 from gramfold.methods.pace.effects import OwnEffects
-from gramfold.methods.pace.personal_kernel import PersonalKernel
+from gramfold.methods.pace.heads import bounded
 from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import Pooling, require_regime, shared_head, solved, units_of
 from gramfold.methods.pace.sizes import SIZES, Limits, bytes_of

@@ -213,15 +213,12 @@ def gains(candidates: Sequence[Candidate], mixture: Candidate, likelihood: Likel
     return [{"gained_by_joining": float(more / n)} if n > 0 else {} for more, n in zip(apart, judges, strict=True)]
 
 
-def personal_head(client: ClientData, given: Given, rows: Array, method: str) -> Head:
-    """PACE's head on any features, for methods that make their own."""
-    return personalized(OwnSamples.of([client], given, rows), PARTS, method)[0]
-
-
-def without_estimates(head: Head) -> Head:
-    """The head where the map's layers have seen the samples' labels, and cannot be left out with them: an estimate of its
-    accuracy would be too good."""
-    return replace(head, chosen={key: value for key, value in head.chosen.items() if "leave_one_out" not in key})
+def personal_head(client: ClientData, given: Given, rows: Array, method: str, fitted: bool) -> Head:
+    """PACE's head on any features, for methods that make their own. `fitted`: whether these were fitted to the samples' labels;
+    a sample cannot be left out of them then, and an estimate of the accuracy would be too good."""
+    head = personalized(OwnSamples.of([client], given, rows), PARTS, method)[0]
+    chosen = {key: value for key, value in head.chosen.items() if not (fitted and "leave_one_out" in key)}
+    return replace(head, chosen=chosen)
 
 
 def solution(samples: OwnSamples, mixture: Candidate, written: Written | None = None) -> list[Solution]:
