@@ -71,6 +71,7 @@ class DeepAFL(Method):
     name: ClassVar[str] = "deepafl"
     summary: ClassVar[str] = "residual analytic layers over the features, then PACE's head (or a shared one)"
     paper: ClassVar[str] = "Tang et al., ICLR 2026"
+    penalties: ClassVar[tuple[str, ...]] = ("penalty", "shrinkage")
     probabilistic: ClassVar[bool] = True
     weighted: ClassVar[bool] = True
 
@@ -85,7 +86,7 @@ class DeepAFL(Method):
     personal: bool = True
 
     def __post_init__(self) -> None:
-        self.check_penalties("penalty", "shrinkage")
+        super().__post_init__()
         if self.depth < 0 or self.shrinkage == 0 or self.activation not in ACTIVATIONS:
             raise MethodError("DeepAFL needs a depth from 0 up, a positive shrinkage, and one of: " + ", ".join(ACTIVATIONS))
         require_regime(self.regime, self.name)

@@ -24,12 +24,13 @@ class Layerwise(Method):
     GCV."""
 
     input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
+    penalties: ClassVar[tuple[str, ...]] = ("penalty",)
 
     network: str = DEFAULT
     penalty: float | None = None
 
     def __post_init__(self) -> None:
-        self.check_penalties("penalty")
+        super().__post_init__()
         layers(self.network)
 
     @property

@@ -20,7 +20,7 @@ from gramfold.heads import Head
 from gramfold.methods.asked import Asked
 from gramfold.methods.clustering import ClassSums, class_sums, describe, group, nearest
 from gramfold.methods.layerwise import Layerwise, asked, fold_patches, network_of, with_next_layer
-from gramfold.methods.parts.selection import Candidate, choose, penalty_grid
+from gramfold.methods.parts.selection import Candidate, choose_candidate, penalty_grid
 from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import OneGroup, Space
@@ -81,12 +81,12 @@ class PFedACnnL(Layerwise):
     name: ClassVar[str] = "pfedacnnl"
     summary: ClassVar[str] = "networks solved layer by layer for groups of clients, then each client's own layers near them"
     paper: ClassVar[str] = "Gu et al., arXiv 2502.06915"
+    penalties: ClassVar[tuple[str, ...]] = ("penalty", "lam")
     groups: int | None = None
     lam: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_penalties("lam")
         if self.lam == 0 or (self.groups is not None and self.groups < 1):
             raise MethodError("pFedACnnL needs a positive lam and at least one group, or None to have them chosen")
 
@@ -209,4 +209,4 @@ def _left_out_lam(rows: Array, targets: Array, residuals: Array, leverage: float
     candidates: list[Candidate] = [
         ({"lam": float(lam)}, targets - kernel.left_out_residuals(left_out, float(lam))) for lam in penalty_grid(kernel)
     ]
-    return choose(candidates, targets, classification=True)["lam"]
+    return choose_candidate(candidates, targets, classification=True)[0]["lam"]

@@ -94,6 +94,7 @@ class PACE(Differs):
     name: ClassVar[str] = "pace"
     summary: ClassVar[str] = "candidates averaged by left-out likelihood, on the class prior; calibrated"
     paper: ClassVar[str] = "gramfold"
+    penalties: ClassVar[tuple[str, ...]] = ("penalty",)
     remedies: ClassVar[Mapping[str, str]] = {
         "once": "features='bias+linear'", "by sample": "own_parts=False and groups=False, and run again",
     }  # fmt: skip
@@ -114,7 +115,6 @@ class PACE(Differs):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_penalties("penalty")
         if self.features is not None and (self.learn is not None or self.budget is not None):
             raise GramfoldError("learn and budget choose the features; give either them or features")
         if self.learn not in (None, True, False):
