@@ -13,8 +13,8 @@ Where both may make inputs comparable, the first moments are also those of a pil
 pilot next, and go on unless generalised cross-validation prefers the rows'. A linear head would be a poor judge: in a table what
 matters may do so along a curve, or only together with something else.
 
-All that is sent are sums over samples, so T does not depend on how they are cut among clients. T has seen labels. So that clients
-can judge what comes of it, a third of all samples is kept out of it, drawn by lots that depend on the sample alone.
+All that is sent are sums over samples, so T does not depend on how they are cut among clients. T is fitted to labels. So that
+clients can estimate the error of what follows, a third of all samples is held out, drawn by lots that depend on the sample alone.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Learning at a client: which of its samples may have a say, and the sums over them that are asked for."""
+"""Learning at a client: which of its samples the metric is fitted to, and the sums over them that are asked for."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,8 +34,8 @@ def of_seen(train: Samples, may: np.ndarray | None = None) -> Samples:
 
 
 def unseen(clients: Sequence[ClientData], map: Map, all_split: bool = False) -> list[np.ndarray]:
-    """Which samples of each client may judge: those that the map has not seen, with their labels. `all_split`: of late clients,
-    of whom it has seen none, the same part."""
+    """The held-out samples of each client: those whose labels the map was not fitted to. `all_split`: of late clients, whose
+    samples are all new to it, the same part."""
     split = [all_split or (map.saw_labels and (client.contributed or TOOK_PART in client.memory)) for client in clients]
     trains = [counting(client) for client in clients]
     return [~seen(train) if each else np.ones(train.n, bool) for train, each in zip(trains, split, strict=True)]

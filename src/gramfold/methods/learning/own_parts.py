@@ -68,12 +68,10 @@ class Common(Record, kind="own part/common"):
         less = {group: moments.of_outputs(first) for group, moments in total.groups.items()}
         return GroupedMoments(less, total.fingerprints), total.total().of_outputs(last)
 
-    def taken_out(
-        self, clients: Sequence[ClientData], judging: Sequence[np.ndarray]
-    ) -> tuple[list[ClientData], list[np.ndarray]]:
-        """Clients whose targets are less their parts, and these. `judging`: which samples have no say in them."""
+    def taken_out(self, clients: Sequence[ClientData], unseen: Sequence[np.ndarray]) -> tuple[list[ClientData], list[np.ndarray]]:
+        """Clients whose targets are less their parts, and these. `unseen`: which samples the parts are not computed from."""
         trains = [counting(client) for client in clients]
-        parts = [self.part(of_seen(train, ~judges)) for train, judges in zip(trains, judging, strict=True)]
+        parts = [self.part(of_seen(train, ~mask)) for train, mask in zip(trains, unseen, strict=True)]
         less = [self.without(train, part) for train, part in zip(trains, parts, strict=True)]
         return [replace(client, train=train) for client, train in zip(clients, less, strict=True)], parts
 

@@ -218,14 +218,14 @@ class PACE(Differs):
         space, common, whole, own = broadcast.space, broadcast.common, clients, None
         pooled, copies = broadcast.pooled_for(group)
         masks = learning.unseen(clients, space.map, all_split=common is not None)
-        judging = None if all(mask.all() for mask in masks) else np.concatenate(masks)
+        unseen = None if all(mask.all() for mask in masks) else np.concatenate(masks)
         if common is not None:
             clients, own = common.taken_out(clients, masks)
         found = broadcast.differ
         given = Given(
             space, pooled, broadcast.refinement, found.personal or (), copies, self.priors, self.weights, found.effects
         )  # fmt: skip
-        samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), judging, own)
+        samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), unseen, own)
         heads = personalized(samples, self.parts, self.name, unsolved(broadcast, samples) if compact else None)
         if found.effects is not None:
             told = [found.effects.deviations(counting(client), client.contributed) for client in whole]

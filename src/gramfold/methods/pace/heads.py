@@ -13,11 +13,11 @@ from gramfold.methods.pace.priors import Priors
 from gramfold.methods.parts.selection import best_f1, left_out_r2
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
+from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.evidence import Evidence
 
 if TYPE_CHECKING:
     from gramfold.methods.pace.client import OwnSamples
-    from gramfold.methods.pace.places import Placed
 
 Solution = tuple[Stream, list[Stream], Array | float]
 """The shared solution where a client's mixture moves it to, the streams beside it, and their intercept."""
@@ -25,20 +25,20 @@ Solution = tuple[Stream, list[Stream], Array | float]
 
 def classifiers(
     samples: "OwnSamples", likelihood: OfClasses, mixture: Candidate, solutions: list[Solution],
-    places: list["Placed"], method: str, chosen: list[dict[str, Any]],
+    discriminants: list[Discriminant], method: str, chosen: list[dict[str, Any]],
 ) -> list[Head]:  # fmt: skip
     weights, share = _final_weights(likelihood, mixture), np.broadcast_to(mixture.share, samples.padding.clients)
     evidence = share[:, None] * weights[:, :-1]
     likelihood.weights = weights[:, :-1]
     told = likelihood.logits(mixture) + arrays.like(weights[:, -1:, None] - 1.0, mixture.added) * mixture.added
-    judges = likelihood.judges
-    if not (arrays.to_numpy(judges.sum(-1)) > 0).all():  # who has no sample that may judge is judged by all
-        judges = judges + samples.once * (judges.sum(-1) == 0)[:, None]
+    held_out = likelihood.held_out
+    if not (arrays.to_numpy(held_out.sum(-1)) > 0).all():  # a client without any is assessed on all of its samples
+        held_out = held_out + samples.once * (held_out.sum(-1) == 0)[:, None]
     # two estimates: for new samples whose classes are a fresh draw, so that a sample does not count towards its own class,
     # and for new samples in the class shares that the client has
     new = told + likelihood.prior(False)
-    fresh = _accuracies(new, likelihood.codes, judges)
-    same = _accuracies(told + likelihood.shares, likelihood.codes, judges)
+    fresh = _accuracies(new, likelihood.codes, held_out)
+    same = _accuracies(told + likelihood.shares, likelihood.codes, held_out)
     shares = arrays.to_numpy(likelihood.shares)
     space = samples.given.space
     heads = []
@@ -46,17 +46,17 @@ def classifiers(
         named = {term.name: float(weight) for term, weight in zip(likelihood.terms, evidence[k], strict=True)}
         estimates = {"leave_one_out_accuracy": float(fresh[k]), "leave_one_out_accuracy_same_shares": float(same[k])}
         if len(space.labels or ()) == 2:
-            estimates |= best_f1(arrays.to_numpy(new[k]), arrays.to_numpy(judges[k]))
+            estimates |= best_f1(arrays.to_numpy(new[k]), arrays.to_numpy(held_out[k]))
         beside = float(weights[k, -1])
         heads.append(Head(
             [base],
             space.labels,
-            evidence=Evidence(places[k].discriminant, likelihood.terms, tuple(named.values())),
+            evidence=Evidence(discriminants[k], likelihood.terms, tuple(named.values())),
             refinement=[Stream(stream.map, stream.weights, beside) for stream in streams],
             offset=shares[k, 0] + beside * arrays.to_numpy(offset),
             probabilistic=True,
             method=method,
-            chosen={**chosen[k], **places[k].said, **named, **estimates},
+            chosen={**chosen[k], **named, **estimates},
         ))  # fmt: skip
     return heads
 
@@ -79,15 +79,15 @@ def regressors(
     samples: "OwnSamples", mixture: Candidate, solutions: list[Solution], method: str,
     chosen: list[dict[str, Any]],
 ) -> list[Head]:  # fmt: skip
-    # all samples choose; those whose labels the features have not seen say how far off it is: who chooses flatters itself
-    split, judging, pooled, heads = samples.padding.split, samples.judging, samples.given.pooled, []
+    # all samples choose candidates; errors are estimated on those whose labels the features have not seen: others would look good
+    split, unseen, pooled, heads = samples.padding.split, samples.unseen, samples.given.pooled, []
     targets, told, once = (split(arrays.to_numpy(part)) for part in (samples.targets, predicted(mixture), samples.once))
-    judges = [None] * len(once) if judging is None else np.split(judging, np.cumsum(samples.padding.sizes)[:-1])
+    held_out = [None] * len(once) if unseen is None else np.split(unseen, np.cumsum(samples.padding.sizes)[:-1])
     spread = None if pooled.spread is None else arrays.to_numpy(pooled.spread)
     share = np.broadcast_to(mixture.share, samples.padding.clients)
     for k, (base, streams, offset) in enumerate(solutions):
-        judge = judges[k]
-        may = slice(None) if judge is None or not judge.any() else judge
+        mask = held_out[k]
+        may = slice(None) if mask is None or not mask.any() else mask
         wanted, said, often = targets[k][may], told[k][may], once[k][may]
         error = wanted - said
         rmse = math.sqrt(np.average((error**2).sum(1), weights=often))
