@@ -56,7 +56,8 @@ def measured(data: str, cut: str, seed: int, federation: gf.Federation, methods:
         gained = {"gained_by_joining": float(np.mean(gains)), "least_gained": float(min(gains))} if gains else {}
         yield {
             "data": data, "cut": cut, "seed": seed, "method": name, "figure": figure, "seconds": time.process_time() - begun,
-            "rounds": result.rounds, **said, **gained, **({"placed": result.groups} if result.groups else {}),
+            "rounds": result.rounds, "sent": result.uplink_bytes / len(result.clients),
+            **said, **gained, **({"placed": result.groups} if result.groups else {}),
         }  # fmt: skip
 
 
