@@ -228,8 +228,9 @@ class PACE(Differs):
         samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), judging, own)
         heads = personalized(samples, self.parts, self.name, unsolved(broadcast, samples) if compact else None)
         if found.effects is not None:
-            told = [found.effects.deviations(counting(client), client.contributed) for client in whole]
-            heads = [replace(head, chosen={**head.chosen, "deviations": each}) for head, each in zip(heads, told, strict=True)]
+            heads = [
+                found.effects.told(head, counting(client), client.contributed) for head, client in zip(heads, whole, strict=True)
+            ]
         if group is not None:
             heads = [replace(head, chosen={**head.chosen, "group": group}) for head in heads]
         if own is not None:
