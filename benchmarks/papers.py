@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from benchmarks.provenance import age
 from benchmarks.tables import END, ROOT
 from benchmarks.timing import RESULTS, load
 from gramfold.bench import open_bench
@@ -63,7 +64,7 @@ def paper(name: str) -> str:
             points = plot["series"][0]["points"] if len(plot["series"]) == 1 else []
             if points:
                 parts += [f"**{plot['title']}**", markdown(["dimension", "accuracy %"], [[x, y] for x, y in points])]
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(part for part in [*parts, age(f"bench_{name}")] if part)
 
 
 # --- the leaderboard ---

@@ -3,6 +3,7 @@
 python -m benchmarks.tables
 """
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
+from benchmarks import provenance
 from benchmarks.cells import markdown
 from benchmarks.dask_fold import page as dask_page
 from benchmarks.differ import page as differ_page
@@ -736,6 +738,7 @@ PAGES: dict[str, tuple[Callable[[], str], ...]] = {
     "docs/guide/raw.md": (front_door,),
     "docs/data.md": (every_data, more_tables, natural.natural, natural.heart, natural.untouched, natural.noise),
     "docs/learned.md": (learned,),
+    "docs/provenance.md": (provenance.page,),
 }  # fmt: skip
 """What stands between the marks of each page, one after another."""
 
@@ -754,7 +757,12 @@ def _put(page: Path, *makers: Callable[[], str]) -> None:
     """Fill what stands between each two marks of a page; what no file tells yet says so."""
     before, *parts = page.read_text().split(BEGIN)
     made = [f"{BEGIN}\n{_made(maker)}\n{END}{part.split(END)[1]}" for maker, part in zip(makers, parts, strict=True)]
-    page.write_text(before + "".join(made))
+    page.write_text(before + linked("".join(made), page))
+
+
+def linked(text: str, page: Path) -> str:
+    """With links to the page of provenance from where this page is."""
+    return text.replace(f"]({provenance.PAGE})", f"]({os.path.relpath(ROOT / 'docs' / provenance.PAGE, page.parent)})")
 
 
 def _made(maker: Callable[[], str]) -> str:
