@@ -47,7 +47,16 @@ def table(split: str, ways: tuple[str, ...] = WAYS, names: Iterable[str] = NAMES
         if any(cells):
             texts = [_text(row, ("plain",) if name in OURS else ways, bold=name in OURS) for row in cells]
             lines.append(f"| {NAMES[name]} | {' | '.join(texts)} |")
+    told = [estimate(rows.get(f"{split}/{clients}/{alpha}/pace"), split) for clients, alpha in COLUMNS]
+    if any(told):
+        lines.append(f"| PACE's own estimate, without test images | {' | '.join(told)} |")
     return "\n".join(lines)
+
+
+def estimate(row: Row | None, split: str) -> str:
+    """What heads said of themselves, of the seeds in which that was kept."""
+    told = [each[key] for each in (row or {}).get("by_seed", {}).values() if (key := f"estimate_{split}") in each]
+    return f"{100 * np.mean(told):.1f}" if told else ""
 
 
 def _text(row: Row | None, ways: tuple[str, ...], bold: bool) -> str:
