@@ -22,6 +22,7 @@ from benchmarks.provenance import age
 from benchmarks.scale import page as scale_page
 from gramfold.bench import open_bench
 from gramfold.bench.published import HEART_PFL_PROTOCOL
+from gramfold.methods.pace.server import REGIMES
 from gramfold.methods.pace.sizes import bytes_of
 from gramfold.report.text import duration, size
 
@@ -103,10 +104,10 @@ def core() -> str:
 
 
 def cost(name: str) -> str:
-    """PACE's three regimes on one feature map."""
+    """What the server sends for leave-one-out, on one feature map: of the regimes that there are."""
     figures = load(f"pace_cost_{name}")
     lines = ["| regime | up / client | down / client | accuracy % | LOO estimate % |", "| --- | ---: | ---: | ---: | ---: |"]
-    for regime, row in figures["regimes"].items():
+    for regime, row in ((name, row) for name, row in figures["regimes"].items() if name in REGIMES):
         up, down = size(row["uplink_bytes_per_client"]), size(row["downlink_bytes_per_client"])
         lines.append(f"| {regime} | {up} | {down} | {100 * row['mean_accuracy']:.2f} | {100 * row['loo_estimate']:.2f} |")
     ratio = f"`{figures['features']}`: choosing took {figures['chosen_over_fixed']:.2f} times as long as fixed values."
@@ -315,23 +316,6 @@ def binary(settings: list[str] | None = None, models: list[str] | None = None, a
         texts = [f"{'-' if loss is None else format(loss[0], '.3f')} / {auc[0]:.3f}" for loss, auc in pairs]
         lines.append(f"| {setting} | {' | '.join(texts)} |")
     return "\n".join([*lines, "", age("binary")])
-
-
-def choosing() -> str:
-    """The analytic methods beside the two best of the others, over both partitions of the gradient table."""
-    rows = {tuple(row["cell"].split("/")[:2]): row for row in load("gradient_table")}
-    mild, skewed = "dirichlet:1.0", "dirichlet:0.1"
-    names = sorted({name for _, name in rows}, key=lambda name: -rows[skewed, name]["mean_accuracy"])
-    gradient = [name for name in names if name not in ANALYTIC][:2]
-    lines = ["| method | Dirichlet 0.1 | Dirichlet 1.0 | shared model | rounds | up | down |", "| --- |" + " ---: |" * 6]
-    for name in names:
-        if name in ANALYTIC or name in gradient:
-            row = rows[skewed, name]
-            accuracies = [row["mean_accuracy"], rows[mild, name]["mean_accuracy"], row["global_accuracy"]]
-            texts = ["" if value is None else f"{100 * value:.1f}" for value in accuracies]
-            moved = [size(row[f"{way}link_bytes"] / row["client_count"]) for way in ("up", "down")]
-            lines.append(f"| {name} | {' | '.join([*texts, str(row['rounds']), *moved])} |")
-    return "\n".join([*lines, "", age("gradient_table")])
 
 
 def privacy() -> str:
@@ -776,7 +760,7 @@ PAGES: dict[str, tuple[Callable[[], str], ...]] = {
     "docs/gradient.md": (gradient_gpu,),
     "docs/pace.md": (lambda: f"{binary()}\n\nTen other seeds (100 to 109), of some of them:\n\n{binary(again=True)}",),
     "docs/guide/tables.md": (partial(binary, MEDICAL, POOLED),),
-    "docs/guide/choosing.md": (choosing,),
+    "docs/guide/choosing.md": (fair.choosing,),
     "docs/guide/targets.md": (kinds.targets,),
     "docs/guide/series.md": (kinds.series,),
     "docs/privacy.md": (privacy,),

@@ -1,7 +1,7 @@
 """Every method under one protocol: the README's table, and the section of docs/results.md."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ NAMES = {
 OURS = ("pace-linear", "pace")
 FRONT = ("local", "afl", "localclasses", "fedhip", "apfl", "fedcof", "fedavg", "fedavg-ft", "pace-linear", "pace")
 """The README's rows: the methods of the papers, and of the others those that come closest."""
+Columns = Sequence[tuple[int, float]]
 COLUMNS = [(clients, alpha) for clients in (50, 100) for alpha in (0.1, 0.5, 1.0)]
 SPLITS = {
     "shares": "Test images in each client's training shares",
@@ -38,16 +39,17 @@ def found() -> dict[str, dict[str, Any]]:
     return {row["cell"]: row for row in load()["rows"]}
 
 
-def table(split: str, ways: tuple[str, ...] = WAYS, names: Iterable[str] = NAMES) -> str:
+def table(split: str, ways: tuple[str, ...] = WAYS, names: Iterable[str] = NAMES, columns: Columns = COLUMNS) -> str:
     """A row a method, a column a cell; PACE has a prior of its own."""
     rows = found()
-    lines = ["| | " + " | ".join(f"{clients} clients, {alpha}" for clients, alpha in COLUMNS) + " |", "| --- |" + " ---: |" * 6]
+    heads = [f"{clients} clients, {alpha}" for clients, alpha in columns]
+    lines = [f"| | {' | '.join(heads)} |", "| --- |" + " ---: |" * len(heads)]
     for name in names:
-        cells = [rows.get(f"{split}/{clients}/{alpha}/{name}") for clients, alpha in COLUMNS]
+        cells = [rows.get(f"{split}/{clients}/{alpha}/{name}") for clients, alpha in columns]
         if any(cells):
             texts = [_text(row, ("plain",) if name in OURS else ways, bold=name in OURS) for row in cells]
             lines.append(f"| {NAMES[name]} | {' | '.join(texts)} |")
-    told = [estimate(rows.get(f"{split}/{clients}/{alpha}/pace"), split) for clients, alpha in COLUMNS]
+    told = [estimate(rows.get(f"{split}/{clients}/{alpha}/pace"), split) for clients, alpha in columns]
     if any(told):
         lines.append(f"| PACE's own estimate, without test images | {' | '.join(told)} |")
     return "\n".join(lines)
@@ -108,6 +110,11 @@ def measured(split: str) -> bool:
 def front() -> str:
     """The README's."""
     return "\n\n".join([table("shares", ("plain", "with_prior"), FRONT), age("fair")])
+
+
+def choosing() -> str:
+    """The guide's: the most and the least different of a hundred clients."""
+    return "\n\n".join([table("shares", ("plain", "with_prior"), FRONT, [(100, 0.1), (100, 1.0)]), age("fair")])
 
 
 def says(split: str) -> str:
