@@ -27,7 +27,6 @@ from gramfold.methods.pace.sizes import bytes_of
 from gramfold.report.text import duration, size
 
 ROOT = Path(__file__).parents[1]
-ANALYTIC = ("pace", "apfl", "fedhip", "localclasses", "afl", "local")
 BEGIN, END = "<!-- made by benchmarks/tables.py -->", "<!-- end -->"
 
 

@@ -34,7 +34,9 @@ def test_a_result_file_is_older_when_its_methods_code_changes(tmp_path, monkeypa
 
 def test_of_cells_of_which_some_are_older_a_page_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(kept, "KEPT", tmp_path)
-    lines = [{"cell": str(n), "commit": f"c{n}", "machine": "", "code": {"afl": code}} for n, code in enumerate((code_of("afl"), "x"))]
+    lines = [
+        {"cell": str(n), "commit": f"c{n}", "machine": "", "code": {"afl": code}} for n, code in enumerate((code_of("afl"), "x"))
+    ]
     kept.append("afl", lines[:1])
     assert age("afl") == "*Figures: `afl` (commit c0).*"
     kept.append("afl", lines[1:])

@@ -33,10 +33,9 @@ def curve(title: str) -> list[list[float]]:
     return [list(point) for point in plot["series"][0]["points"]]
 
 
-def best(title: str) -> tuple[float, float]:
-    """The value that is best in a table of one column, and how many points the worst of the others is below."""
-    rows = {float(key): row["accuracy %"] for key, row in table("apfl", title).items()}
-    return max(rows, key=lambda key: rows[key]), max(rows.values()) - min(rows.values())
+def by_value(parameter: str) -> dict[float, float]:
+    """Accuracy by a parameter of APFL's."""
+    return {float(key): row["accuracy %"] for key, row in table("apfl", f"APFL as published by {parameter}").items()}
 
 
 @claim(PAGE)
@@ -90,11 +89,9 @@ def apfl_saves_less_than_published() -> str:
 
 @claim(PAGE)
 def apfls_tables_of_parameters() -> str:
-    lam, _ = best("APFL as published by lam")
-    beta, flat = best("APFL as published by beta")
-    gamma, _ = best("APFL as published by gamma")
-    rows = {float(key): row["accuracy %"] for key, row in table("apfl", "APFL as published by beta").items()}
-    level = [key for key, value in rows.items() if value > max(rows.values()) - 0.3]
+    lam, gamma = (max(rows, key=lambda key: rows[key]) for rows in map(by_value, ("lam", "gamma")))
+    betas = by_value("beta")
+    level = [key for key, value in betas.items() if value > max(betas.values()) - 0.3]
     assert 0.3 <= lam <= 0.5
     assert 1 <= gamma <= 10
     assert 0.01 in level
@@ -118,7 +115,9 @@ def personal_networks_gain() -> str:
     assert min(others) > 8
     for groups in (2, 4):
         assert all(rows[f"pfedacnnl ours, groups {groups}"][data] < rows["pfedacnnl ours, groups 1"][data] for data in shared)
-    return f"{gains['mnist']:.1f} points on MNIST, {min(others):.1f} to {max(others):.1f} on the other data; less with more groups"
+    return (
+        f"{gains['mnist']:.1f} points on MNIST, {min(others):.1f} to {max(others):.1f} on the other data; less with more groups"
+    )
 
 
 @claim(PAGE)
