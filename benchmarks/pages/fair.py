@@ -16,6 +16,8 @@ NAMES = {
     "fedrep": "FedRep, `mlp:256`", "feddbe": "FedDBE, `mlp:256`", "pace-linear": "PACE, linear map", "pace": "PACE",
 }  # fmt: skip
 OURS = ("pace-linear", "pace")
+CLOSED = ("local", "afl", "localclasses", "fedhip", "apfl", "fedcgs", "gh-ofl", "fedcof", "safle")
+"""Rivals without gradients."""
 FRONT = ("local", "afl", "localclasses", "fedhip", "apfl", "fedcof", "fedavg", "fedavg-ft", "pace-linear", "pace")
 """The README's rows: the methods of the papers, and of the others those that come closest."""
 Columns = Sequence[tuple[int, float]]
@@ -74,12 +76,14 @@ def scores(row: Row, way: str) -> dict[int, float]:
     return {seed: 100 * each[way] for seed, each in row["by_seed"].items() if way in each}
 
 
-def lead(split: str, clients: int, alpha: float, ours: str = "pace") -> tuple[float, str] | None:
+def lead(
+    split: str, clients: int, alpha: float, ours: str = "pace", among: Iterable[str] = NAMES
+) -> tuple[float, str] | None:
     """By how many points PACE is ahead of the best of the others, however it is helped, in the seeds that both have; and which
     that is."""
     start, mine, away = f"{split}/{clients}/{alpha}/", found().get(f"{split}/{clients}/{alpha}/{ours}"), list[tuple[float, str]]()
     for cell, row in found().items():
-        if mine is None or not cell.startswith(start) or row["method"] in OURS:
+        if mine is None or not cell.startswith(start) or row["method"] in OURS or row["method"] not in among:
             continue
         for way in WAYS:
             theirs, own = scores(row, way), scores(mine, "plain")
@@ -88,9 +92,9 @@ def lead(split: str, clients: int, alpha: float, ours: str = "pace") -> tuple[fl
     return min(away, default=None)
 
 
-def leads(split: str, ours: str = "pace") -> list[float]:
+def leads(split: str, ours: str = "pace", among: Iterable[str] = NAMES) -> list[float]:
     """In every cell that was measured."""
-    return [one[0] for one in _leads(split, ours)]
+    return [one[0] for one in _leads(split, ours, among)]
 
 
 def best(split: str) -> str:
@@ -98,8 +102,8 @@ def best(split: str) -> str:
     return ", ".join(dict.fromkeys(NAMES[name] for _, name in _leads(split, "pace")))
 
 
-def _leads(split: str, ours: str) -> list[tuple[float, str]]:
-    return [one for clients, alpha in COLUMNS if (one := lead(split, clients, alpha, ours)) is not None]
+def _leads(split: str, ours: str, among: Iterable[str] = NAMES) -> list[tuple[float, str]]:
+    return [one for clients, alpha in COLUMNS if (one := lead(split, clients, alpha, ours, among)) is not None]
 
 
 def measured(split: str) -> bool:
