@@ -762,6 +762,7 @@ PAGES: dict[str, tuple[Callable[[], str], ...]] = {
     "docs/guide/choosing.md": (fair.choosing,),
     "docs/guide/targets.md": (kinds.targets,),
     "docs/guide/series.md": (kinds.series,),
+    "docs/guide/text.md": (kinds.wide_texts,),
     "docs/privacy.md": (privacy,),
     "docs/guide/raw.md": (front_door,),
     "docs/data.md": (

@@ -76,9 +76,7 @@ def scores(row: Row, way: str) -> dict[int, float]:
     return {seed: 100 * each[way] for seed, each in row["by_seed"].items() if way in each}
 
 
-def lead(
-    split: str, clients: int, alpha: float, ours: str = "pace", among: Iterable[str] = NAMES
-) -> tuple[float, str] | None:
+def lead(split: str, clients: int, alpha: float, ours: str = "pace", among: Iterable[str] = NAMES) -> tuple[float, str] | None:
     """By how many points PACE is ahead of the best of the others, however it is helped, in the seeds that both have; and which
     that is."""
     start, mine, away = f"{split}/{clients}/{alpha}/", found().get(f"{split}/{clients}/{alpha}/{ours}"), list[tuple[float, str]]()

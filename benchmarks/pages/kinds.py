@@ -90,3 +90,18 @@ def sensors() -> str:
     lines = [f"| RMSE, {found['seeds']} seeds | {' | '.join(errors)} |", "| --- |" + " ---: |" * len(errors)]
     lines.append("| | " + " | ".join(f"{mean:.3f} ± {error:.3f}" for mean, error in errors.values()) + " |")
     return "\n".join([*lines, "", age("sensors")])
+
+
+def wide_texts() -> str:
+    """A row a package: accuracy of each method, and what PACE costs."""
+    rows = kept.load("wide_texts")["rows"]
+    names = {"pace": "PACE", "pooled logistic regression": "pooled logistic regression", "afl": "AFL", "local": "Local"}
+    lines = [f"| texts | columns | {' | '.join(names.values())} | PACE's seconds | MB a client |", "| --- |" + " ---: |" * 7]
+    for package in dict.fromkeys(row["package"] for row in rows):
+        mine = {row["method"]: row for row in rows if row["package"] == package}
+        right, pace = [f"{100 * mine[name]['accuracy']:.1f} %" for name in names], mine["pace"]
+        about = f"{package}, {pace['texts']:,} | {pace['columns']:,}"
+        lines.append(f"| {about} | {' | '.join(right)} | {pace['seconds']:.0f} | {pace['bytes_a_client'] / 1e6:.0f} |")
+    most = max(row.get("peak_bytes", 0) for row in rows) / 2**30
+    says = f"Server and all clients in one process, data and vocabulary included, took at most {most:.1f} GiB of memory."
+    return "\n".join([*lines, "", f"{says} {age('wide_texts')}"])
