@@ -120,6 +120,8 @@ def test_recordings_are_cut_into_windows():
         ([np.zeros(9), np.full(9, np.nan)], "series 1 has no number"),
         ([], "no series"),
         (np.zeros((2, 3)), "4 steps at least"),
+        (np.zeros((2, 3, 50)), r"3 steps of 50 channels; where steps come last, give X.transpose\(0, 2, 1\)"),
+        ("a file", "expected numbers, n x steps"),
     ],
 )
 def test_what_is_no_series_is_said_in_a_line(values, said):
@@ -130,6 +132,8 @@ def test_what_is_no_series_is_said_in_a_line(values, said):
 def test_windows_that_do_not_fit_are_refused():
     with pytest.raises(GramfoldError, match="cannot be cut into windows of 9 steps"):
         gf.windows(np.zeros(5), 9)
+    with pytest.raises(GramfoldError, match="give several recordings as a list"):
+        gf.windows(np.zeros((3, 20, 2)), 5)
     with pytest.raises(GramfoldError, match="20 steps"):
         gf.windows(np.zeros(20), 5, labels=[1, 2])
 
@@ -140,3 +144,24 @@ def test_series_that_look_like_grey_images_are_told_what_to_become(rng):
         gf.GramfoldError, match=r"series \(n x steps x channels\), which look like grey images, make rows by gf.series"
     ):
         gf.run("pace", gf.Federation.split(X, y, clients=2, partition="iid"))
+
+
+def test_series_whose_steps_come_last_are_noticed(rng):
+    with pytest.warns(UserWarning, match="6 steps and 50 channels; where steps come last"):
+        gf.series(rng.standard_normal((3, 6, 50)))
+
+
+@pytest.mark.parametrize(("key", "shape"), [("images", (40, 60, 3)), ("features", (40, 60, 3))])
+def test_a_file_that_calls_series_something_else_is_told_the_name(gramfold, tmp_path, rng, key, shape):
+    np.savez(tmp_path / "data.npz", **{key: rng.standard_normal(shape)}, labels=np.arange(40) % 2)
+    code, _, err = gramfold("run", str(tmp_path / "data.npz"), "--methods", "afl", "--clients", "2")
+    assert code == 2
+    assert "`series`" in err
+
+
+def test_a_file_of_events_and_times_is_refused_in_words(gramfold, tmp_path):
+    times = np.array([(True, 3.0)] * 20, dtype=[("event", "?"), ("time", "f8")])
+    np.savez(tmp_path / "data.npz", features=np.eye(20), labels=times)
+    code, _, err = gramfold("run", str(tmp_path / "data.npz"), "--methods", "afl")
+    assert code == 2
+    assert "survival times" in err

@@ -12,6 +12,7 @@ straight line, and steps that are not there do not count.
 
 import math
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -21,7 +22,7 @@ import numpy as np
 
 from gramfold.backbones.base import Backbone, fingerprint, finished
 from gramfold.errors import SamplesError
-from gramfold.numerics import seeds
+from gramfold.numerics import seeds, threads
 from gramfold.origin import SERIES, KnownRows, known_rows
 
 LENGTH, GROUP = 9, 8
@@ -31,6 +32,7 @@ LEAST_STEPS = 4
 BYTES = 2**20
 """Of a block's answers to one group of kernels: what stays in a core's cache."""
 VERSION = "1"
+LAST = "; where steps come last, give X.transpose(0, 2, 1)"
 QUARTILES = (0.25, 0.5, 0.75)
 _SPECTRUM_FLOOR = 1e-6
 
@@ -43,7 +45,10 @@ class SeriesBackbone(Backbone):
 
     def __init__(self, features: int, steps: int, channels: int) -> None:
         if min(features, channels) < 1 or steps < LEAST_STEPS:
-            raise SamplesError(f"series need a channel and {LEAST_STEPS} steps at least, got {steps} x {channels}")
+            hint = LAST if channels > steps else ""
+            raise SamplesError(
+                f"series need a channel and {LEAST_STEPS} steps at least, got {steps} steps of {channels} channels{hint}"
+            )
         self.features, self.steps, self.channels = features, steps, channels
         self.name = f"rocket:{features}:{steps}x{channels}"
         self.fingerprint = fingerprint([self.name, LENGTH, GROUP, VERSION], [])
@@ -153,7 +158,12 @@ def as_series(values: Any, whose: str = "the series") -> list[np.ndarray]:
         values = values.detach().cpu().numpy()
     if hasattr(values, "ndim") and values.ndim not in (2, 3):
         raise SamplesError(f"{whose}: expected series (n x steps or n x steps x channels), got shape {tuple(values.shape)}")
-    found = [np.asarray(one, dtype=np.float32) for one in values]
+    try:
+        found = [np.asarray(one, dtype=np.float32) for one in values]
+    except (TypeError, ValueError):
+        raise SamplesError(
+            f"{whose}: expected numbers, n x steps or n x steps x channels, or a list of arrays (steps x channels)"
+        ) from None
     found = [one[:, None] if one.ndim == 1 else one for one in found]
     if not found:
         raise SamplesError(f"{whose}: no series")
@@ -181,15 +191,18 @@ def series(values: Any, features: str = f"rocket:{FEATURES}", steps: int | None 
     kind, _, number = features.partition(":")
     if kind != "rocket" or not number.isdecimal():
         raise SamplesError(f"cannot read {features!r}; series have features rocket:N, such as rocket:{FEATURES}")
-    longest = steps if steps is not None else max(len(one) for one in listed)
-    return rows_of(SeriesBackbone(int(number), longest, listed[0].shape[1]), listed)
+    longest, channels = max(len(one) for one in listed), listed[0].shape[1]
+    if LEAST_STEPS <= longest < channels:
+        warnings.warn(f"series of {longest} steps and {channels} channels{LAST}", stacklevel=2)
+    return rows_of(SeriesBackbone(int(number), longest if steps is None else steps, channels), listed)
 
 
 def rows_of(backbone: Backbone, listed: Sequence[np.ndarray]) -> KnownRows:
     """The features of many series, computed on all cores, as rows that know what made them."""
     order = sorted(range(len(listed)), key=lambda i: len(listed[i]))  # series of like length together: little is padded
     batches = [order[i : i + backbone.batch] for i in range(0, len(order), backbone.batch)]
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()) as pool:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    with threads.limit(1), ThreadPoolExecutor(cores) as pool:  # products are small: threads of their own would only wait
         parts = list(pool.map(lambda rows: backbone([listed[i] for i in rows]), batches))
     found = np.empty((len(listed), parts[0].shape[1]), np.float32)
     for rows, part in zip(batches, parts, strict=True):
