@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import gramfold as gf
 from gramfold.backbones import open_backbone
-from gramfold.backbones.series import rows_of
+from gramfold.backbones.series import GROUP, LENGTH, _competing, _quantile, rows_of
 from gramfold.errors import ClientsError, GramfoldError
 from gramfold.federation import load_npz
 
@@ -77,6 +77,31 @@ def test_shape_tells_whatever_the_level_and_the_unit():
     moved = rows_of(backbone, [one * 8.0 + 3.0 for one in X])
     np.testing.assert_allclose(moved[:, :kernels], rows_of(backbone, list(X))[:, :kernels], rtol=1e-3, atol=1e-3)
     assert not np.allclose(moved[:, kernels:], rows_of(backbone, list(X))[:, kernels:])
+
+
+@given(st.integers(1, 9), st.integers(0, 2**16))
+def test_quartiles_are_numpy_s(steps, seed):
+    values = np.sort(np.random.default_rng(seed).standard_normal((3, steps)), axis=1)
+    for part in (0.0, 0.25, 0.5, 0.75, 1.0):
+        np.testing.assert_allclose(_quantile(values, part), np.quantile(values, part, axis=1), rtol=1e-12, atol=1e-12)
+
+
+def test_kernels_answers_are_those_of_the_definition(rng):
+    """Step by step and kernel by kernel: the best of a group gains what it answers, the worst a count."""
+    values, dilation = rng.standard_normal((3, 2, 20)).astype(np.float32), 2
+    there = (rng.random((3, 20)) < 0.8).astype(np.float32)
+    kernels = rng.standard_normal((2, GROUP, LENGTH)).astype(np.float32)
+    channels = np.array([[0, 1], [1, 0]])
+    expected = np.zeros((3, 2, 2, GROUP))
+    for i, group, step in np.ndindex(3, 2, 20):
+        places = step + dilation * (np.arange(LENGTH) - LENGTH // 2)
+        inside = (places >= 0) & (places < 20)
+        meets = np.where(inside, values[i][channels[group]].sum(0)[np.clip(places, 0, 19)], 0.0)
+        answers = kernels[group] @ meets
+        expected[i, 0, group, answers.argmax()] += there[i, step] * answers.max()
+        expected[i, 1, group, answers.argmin()] += there[i, step]
+    found = _competing(values, there, kernels, channels, dilation)
+    np.testing.assert_allclose(found, np.maximum(expected, 0).reshape(3, -1), rtol=1e-4, atol=1e-4)  # float32 sums
 
 
 def test_gaps_are_bridged():
