@@ -182,9 +182,7 @@ class PACE(Differs):
         make = Pooling(self.penalty, self._regime, broadcast.seed, units_of(space), space.caution)
         if broadcast.common is not None:
             total, whole = broadcast.common.split(total)
-        pooled = make(total if isinstance(total, Moments) else total.total())
-        if whole is not None:
-            pooled = make.for_newcomers(pooled, whole)
+        pooled = make(total if isinstance(total, Moments) else total.total(), whole)
         if isinstance(total, Moments) or groups is None:
             return replace(broadcast, pooled=pooled)
         return replace(broadcast, pooled=pooled, groups=make.groups(total, pooled, groups.count))
