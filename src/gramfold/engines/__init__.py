@@ -101,7 +101,10 @@ def run(
     if not isinstance(method, Method):
         raise OptionError(f"a method is a name such as 'pace', or an instance such as gf.PACE(); got {method!r}")
     if not isinstance(federation, Federation):
-        raise OptionError(f"run needs a Federation, got {type(federation).__name__}; see Federation.split and from_clients")
+        raise OptionError(
+            f"run needs a Federation, got {type(federation).__name__}; make one by gf.Federation.split(X, y), "
+            "from_clients({name: data}) or from_dataset(gf.load_data(data))"
+        )
     if precision is not None:
         method = replace(method, precision=precision)
     folder = None if checkpoint is None else Path(checkpoint)

@@ -13,7 +13,7 @@ import numpy as np
 
 from gramfold.errors import FeaturesError
 from gramfold.moments import Implied
-from gramfold.numerics import arrays, stopwatch
+from gramfold.numerics import arrays, stopwatch, work
 from gramfold.numerics.arrays import Array
 
 Function = Callable[[Array], Array]
@@ -186,6 +186,7 @@ class DrawnMap:
 
     def gradients(self, rows: Array, directions: Array) -> Array:
         """The gradient of <features(x_i), direction_i> with respect to x_i, for every float64 row (n x inputs)."""
+        work.add(features=rows.shape[0] * self.dim)
         return self._spec.gradient(self.inputs, self.description["seed"], str(self.description["name"]))(rows, directions)
 
     @property
@@ -204,6 +205,7 @@ class DrawnMap:
         """float64 features (n x dim) of rows (n x inputs), of the same kind and on the same device."""
         require_rows(inputs, self.inputs)
         function = self._function
+        work.add(features=inputs.shape[0] * self.dim)
         with stopwatch.phase("features"):
             if arrays.is_sparse(inputs):  # dense a block at a time: the rows may be far wider than the features
                 blocks = arrays.blocks(inputs.shape[0], self.inputs) or [slice(0, 0)]

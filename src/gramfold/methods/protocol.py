@@ -48,9 +48,14 @@ INSTEAD = {
 }
 """What to do with samples of a kind that a method does not take."""
 SERIES_RATHER = (
-    "of series (n x steps x channels), which look like grey images, make rows by gf.series(X); of images extract features first, "
-    "or use pacecnn or a gradient method"
+    "of series (n x steps x channels), which look like grey images, make rows by gf.series(X), and in an .npz file call them "
+    "`series`; of images extract features first, or use pacecnn or a gradient method"
 )
+
+
+def instead(kind: str, shape: Sequence[int]) -> str:
+    """What to do with samples of a kind and shape that a method does not take."""
+    return SERIES_RATHER if tuple(shape[2:]) == (1,) else INSTEAD[kind]
 
 
 @dataclass
@@ -236,8 +241,7 @@ class Method(ABC):
         kind = "images" if task.shape else "features"
         if kind not in self.input_kinds:
             takes, what = " or ".join(sorted(self.input_kinds)), task.shape or f"{task.inputs} numbers each"
-            instead = SERIES_RATHER if task.shape[2:] == (1,) else INSTEAD[kind]
-            raise MethodError(f"{self.name} takes {takes}; this data holds {kind} ({what}); {instead}")
+            raise MethodError(f"{self.name} takes {takes}; this data holds {kind} ({what}); {instead(kind, task.shape)}")
 
     @final
     def check_weights(self, train: Samples) -> None:

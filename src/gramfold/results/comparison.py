@@ -23,6 +23,13 @@ Entry = Mapping[str, Any]
 PAIRINGS = ("seed", "client")
 
 
+class Chart(str):
+    """The text of an SVG. Notebooks show it as a figure."""
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Methods over the same seeds. `results` has each method's figures, seed by seed, as they stand in result.json.
@@ -175,15 +182,16 @@ class Comparison:
         measure stands out."""
         return _written(papers.latex(self.to_dict(), columns, bold), path)
 
-    def plot(self, path: str | PathLike[str] | None = None) -> str:
-        """An SVG: every seed a dot, the mean a tick and its confidence interval a line, a row per method. A path that
-        ends in .svg has that; one in .pdf or .png has it drawn for print, with titles of axes (the extra `plots`)."""
+    def plot(self, path: str | PathLike[str] | None = None) -> Chart:
+        """An SVG, which a notebook shows: every seed a dot, the mean a tick and its confidence interval a line, a row per method.
+        A path that ends in .svg gets that; one in .pdf or .png gets the same drawn for print (the extra `plots`)."""
         methods, kind = self.to_dict()["methods"], "" if path is None else Path(path).suffix.lower().removeprefix(".")
-        drawn = standing_alone(intervals(methods, self.figure))
+        drawn = Chart(standing_alone(intervals(methods, self.figure)))
         if path is not None and kind != "svg":
             wire.write_atomically(Path(path), plots.intervals(methods, self.figure, kind), public=True)
             return drawn
-        return _written(drawn, path)
+        _written(drawn, path)
+        return drawn
 
     def __repr__(self) -> str:
         seeds = ", ".join(map(str, self.seeds))

@@ -182,9 +182,7 @@ class PACE(Differs):
         make = Pooling(self.penalty, self._regime, broadcast.seed, units_of(space), space.caution)
         if broadcast.common is not None:
             total, whole = broadcast.common.split(total)
-        pooled = make(total if isinstance(total, Moments) else total.total())
-        if whole is not None:
-            pooled = make.for_newcomers(pooled, whole)
+        pooled = make(total if isinstance(total, Moments) else total.total(), whole)
         if isinstance(total, Moments) or groups is None:
             return replace(broadcast, pooled=pooled)
         return replace(broadcast, pooled=pooled, groups=make.groups(total, pooled, groups.count))
@@ -228,8 +226,9 @@ class PACE(Differs):
         samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), unseen, own)
         heads = personalized(samples, self.parts, self.name, unsolved(broadcast, samples) if compact else None)
         if found.effects is not None:
-            told = [found.effects.deviations(counting(client), client.contributed) for client in whole]
-            heads = [replace(head, chosen={**head.chosen, "deviations": each}) for head, each in zip(heads, told, strict=True)]
+            heads = [
+                found.effects.told(head, counting(client), client.contributed) for head, client in zip(heads, whole, strict=True)
+            ]
         if group is not None:
             heads = [replace(head, chosen={**head.chosen, "group": group}) for head in heads]
         if own is not None:
