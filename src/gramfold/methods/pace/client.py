@@ -4,21 +4,20 @@ Clients of about as many samples are one stack, zeros behind: a client alone is 
 where the features are; what is a number or two of every client is NumPy's.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from gramfold.features import Map
 from gramfold.federation import Samples
-from gramfold.heads import Head, Stream, Unsolved
+from gramfold.heads import Head
 from gramfold.methods.differences.effects import Effects
-from gramfold.methods.pace.candidates import PARTS, Basis, Blend, Candidate, Own, OwnRidge, Part
+from gramfold.methods.pace.candidates import PARTS, Blend, Candidate, Own, OwnRidge, Part
 from gramfold.methods.pace.centroids import UNMOVED, moved
 from gramfold.methods.pace.evidence import of_classes
-from gramfold.methods.pace.heads import Solution, classifiers, regressors
+from gramfold.methods.pace.heads import Written, classifiers, regressors, solution
 from gramfold.methods.pace.influence import OfFactor, OfSketch, influence_of
 from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average
 from gramfold.methods.pace.priors import PRIORS, Priors
@@ -170,11 +169,6 @@ class OwnSamples:
         return Candidate(name, self.scores, fit, 0.0, {ridge: numbers}, before)
 
 
-OfClient = Callable[[int], tuple[Any, Array | float]]
-Written = Callable[[Basis, Array], OfClient | None]
-"""From coordinates of all clients on a basis: what stands for a client's weights, and its intercept; None: weights, solved."""
-
-
 def personalized(samples: OwnSamples, parts: Sequence[Part], method: str, written: Written | None = None) -> list[Head]:
     """The clients' own heads: of each the mean of its candidates by left-out likelihood."""
     likelihood = samples.likelihood
@@ -222,32 +216,3 @@ def personal_head(client: ClientData, given: Given, rows: Array, method: str, fi
     head = personalized(OwnSamples.of([client], given, rows), PARTS, method)[0]
     chosen = {key: value for key, value in head.chosen.items() if not (fitted and "leave_one_out" in key)}
     return replace(head, chosen=chosen)
-
-
-def solution(samples: OwnSamples, mixture: Candidate, written: Written | None = None) -> list[Solution]:
-    """For each client the shared solution where its mixture moves it to, the streams beside it, and their intercept."""
-    clients = samples.padding.clients
-    base: list[Any] = [samples.given.pooled.weights] * clients
-    streams: list[list[Stream]] = [[] for _ in range(clients)]
-    offsets: list[Array | float] = [0.0] * clients
-    for basis, coordinates in mixture.coordinates.items():
-        of_client = (None if written is None else written(basis, coordinates)) or _solved(basis, coordinates)
-        for k in np.flatnonzero(mixture.present[basis]).tolist():
-            weights, intercept = of_client(k)
-            if basis.map is None:
-                base[k] = weights if isinstance(weights, Unsolved) else base[k] + weights
-                continue
-            streams[k].append(Stream(basis.map, weights))
-            offsets[k] = offsets[k] + intercept
-    map = samples.given.space.map
-    return [(Stream(map, weights), beside, offset) for weights, beside, offset in zip(base, streams, offsets, strict=True)]
-
-
-def _solved(basis: Basis, coordinates: Array) -> OfClient:
-    weights, intercepts = basis.solution(coordinates)
-
-    def of_client(k: int) -> tuple[Array, Array | float]:
-        alone = basis.map is None or len(weights) == 1  # a head that is kept keeps no other's
-        return weights[k] if alone else arrays.copy(weights[k]), intercepts if isinstance(intercepts, float) else intercepts[k]
-
-    return of_client

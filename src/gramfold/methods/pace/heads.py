@@ -1,13 +1,14 @@
 """From a mean of candidates to heads: one for each client of a stack, with what it is told to be worth."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gramfold.heads import Errors, Head, Stream
-from gramfold.methods.pace.candidates import Candidate
+from gramfold.heads import Errors, Head, Stream, Unsolved
+from gramfold.methods.pace.candidates import Basis, Candidate
 from gramfold.methods.pace.likelihood import OfClasses, predicted
 from gramfold.methods.pace.priors import Priors
 from gramfold.methods.parts.selection import best_f1, left_out_r2
@@ -21,6 +22,38 @@ if TYPE_CHECKING:
 
 Solution = tuple[Stream, list[Stream], Array | float]
 """The shared solution where a client's mixture moves it to, the streams beside it, and their intercept."""
+OfClient = Callable[[int], tuple[Any, Array | float]]
+Written = Callable[[Basis, Array], OfClient | None]
+"""From coordinates of all clients on a basis: what stands for a client's weights, and its intercept; None: weights, solved."""
+
+
+def solution(samples: "OwnSamples", mixture: Candidate, written: Written | None = None) -> list[Solution]:
+    """For each client the shared solution where its mixture moves it to, the streams beside it, and their intercept."""
+    clients = samples.padding.clients
+    base: list[Any] = [samples.given.pooled.weights] * clients
+    streams: list[list[Stream]] = [[] for _ in range(clients)]
+    offsets: list[Array | float] = [0.0] * clients
+    for basis, coordinates in mixture.coordinates.items():
+        of_client = (None if written is None else written(basis, coordinates)) or _solved(basis, coordinates)
+        for k in np.flatnonzero(mixture.present[basis]).tolist():
+            weights, intercept = of_client(k)
+            if basis.map is None:
+                base[k] = weights if isinstance(weights, Unsolved) else base[k] + weights
+                continue
+            streams[k].append(Stream(basis.map, weights))
+            offsets[k] = offsets[k] + intercept
+    map = samples.given.space.map
+    return [(Stream(map, weights), beside, offset) for weights, beside, offset in zip(base, streams, offsets, strict=True)]
+
+
+def _solved(basis: Basis, coordinates: Array) -> OfClient:
+    weights, intercepts = basis.solution(coordinates)
+
+    def of_client(k: int) -> tuple[Array, Array | float]:
+        alone = basis.map is None or len(weights) == 1  # a head that is kept keeps no other's
+        return weights[k] if alone else arrays.copy(weights[k]), intercepts if isinstance(intercepts, float) else intercepts[k]
+
+    return of_client
 
 
 def classifiers(
