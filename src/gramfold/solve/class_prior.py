@@ -73,9 +73,7 @@ class ClassPrior:
         likely = np.exp(weights - weights.max(1, keepdims=True))
         likely /= likely.sum(1, keepdims=True)
         likely = likely / (n + kept)
-        return np.asarray(
-            np.log(counts * likely.sum(1, keepdims=True) + (likely * kept).sum(1, keepdims=True) * self.shares)
-        )
+        return np.asarray(np.log(counts * likely.sum(1, keepdims=True) + (likely * kept).sum(1, keepdims=True) * self.shares))
 
 
 def _alike(kinds: np.ndarray, once: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
