@@ -21,17 +21,27 @@ from typing import Any
 
 from gramfold.methods.learning.client import seen, unseen
 from gramfold.methods.learning.directions import DirectionsPlan, Finding
-from gramfold.methods.learning.own_parts import Common, put_back
+from gramfold.methods.learning.offsets import ClientOffsets, added_back
 from gramfold.methods.learning.phase import Learned, Learning
 from gramfold.methods.learning.plan import Plan, comparable_as, described
 
 __all__ = [
-    "Common", "DirectionsPlan", "Finding", "Learned", "Learning", "Plan", "comparable_as", "described", "plan_of",
-    "put_back", "seen", "unseen",
+    "ClientOffsets",
+    "DirectionsPlan",
+    "Finding",
+    "Learned",
+    "Learning",
+    "Plan",
+    "added_back",
+    "comparable_as",
+    "described",
+    "plan_of",
+    "seen",
+    "unseen",
 ]  # fmt: skip
 
 
 def plan_of(spec: Any, own_parts: bool = False) -> Plan | DirectionsPlan | None:
-    """What a feature map's text asks to be learned first; None: nothing. `own_parts`: whether clients take what is their own out
-    of continuous targets meanwhile, where the metric is learned."""
+    """What a feature map's text asks to be learned first; None: nothing. `own_parts`: whether clients subtract
+    offsets of their own from continuous targets meanwhile, where the metric is learned."""
     return DirectionsPlan.of(spec) or Plan.of(spec, own_parts)

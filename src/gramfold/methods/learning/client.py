@@ -53,8 +53,8 @@ def local(client: ClientData, learning: "Learning") -> Moments | NamedSums:
         return Moments(space.map.dim, outputs, labels=space.labels, fingerprint=space.map.fingerprint)
     if learning.weights is not None:
         return _of_gradients(train, learning)
-    if learning.common is not None:
-        train = learning.common.without(train, learning.common.part(train))
+    if learning.offsets is not None:
+        train = learning.offsets.without(train, learning.offsets.offset(train))
     return space.fold(replace(client, train=train))
 
 
