@@ -133,11 +133,11 @@ class Blend(Part):
             move, left = influence.blended(residuals, alpha, samples.copies)
             scores = samples.targets - samples.unweighted(left)
             tried = Candidate(self.name, scores, stay.added, coordinates={influence: move}, alpha=alpha)
-            told = samples.likelihood.of(tried)
-            trying &= told > best + ROUNDING * (1.0 + abs(best))
+            log_likelihood = samples.likelihood.of(tried)
+            trying &= log_likelihood > best + ROUNDING * (1.0 + abs(best))
             if not trying.any():
                 break
-            found, best = [*found, replace(tried, before=before * trying)], np.where(trying, told, best)
+            found, best = [*found, replace(tried, before=before * trying)], np.where(trying, log_likelihood, best)
         return found
 
 

@@ -1,4 +1,4 @@
-"""From a mean of candidates to heads: one for each client of a stack, with what it is told to be worth."""
+"""From a mean of candidates to heads: one for each client of a stack, with estimates of its error."""
 
 import math
 from collections.abc import Callable
@@ -63,15 +63,15 @@ def classifiers(
     weights, share = _final_weights(likelihood, mixture), np.broadcast_to(mixture.share, samples.padding.clients)
     evidence = share[:, None] * weights[:, :-1]
     likelihood.weights = weights[:, :-1]
-    told = likelihood.logits(mixture) + arrays.like(weights[:, -1:, None] - 1.0, mixture.added) * mixture.added
+    logits = likelihood.logits(mixture) + arrays.like(weights[:, -1:, None] - 1.0, mixture.added) * mixture.added
     held_out = likelihood.held_out
     if not (arrays.to_numpy(held_out.sum(-1)) > 0).all():  # a client without any is assessed on all of its samples
         held_out = held_out + samples.once * (held_out.sum(-1) == 0)[:, None]
     # two estimates: for new samples whose classes are a fresh draw, so that a sample does not count towards its own class,
     # and for new samples in the class shares that the client has
-    new = told + likelihood.prior(False)
+    new = logits + likelihood.prior(False)
     fresh = _accuracies(new, likelihood.codes, held_out)
-    same = _accuracies(told + likelihood.shares, likelihood.codes, held_out)
+    same = _accuracies(logits + likelihood.shares, likelihood.codes, held_out)
     shares = arrays.to_numpy(likelihood.shares)
     space = samples.given.space
     heads = []
@@ -114,22 +114,22 @@ def regressors(
 ) -> list[Head]:  # fmt: skip
     # all samples choose candidates; errors are estimated on those whose labels the features have not seen: others would look good
     split, unseen, pooled, heads = samples.padding.split, samples.unseen, samples.given.pooled, []
-    targets, told, once = (split(arrays.to_numpy(part)) for part in (samples.targets, predicted(mixture), samples.once))
+    targets, predictions, once = (split(arrays.to_numpy(part)) for part in (samples.targets, predicted(mixture), samples.once))
     held_out = [None] * len(once) if unseen is None else np.split(unseen, np.cumsum(samples.padding.sizes)[:-1])
     spread = None if pooled.spread is None else arrays.to_numpy(pooled.spread)
     share = np.broadcast_to(mixture.share, samples.padding.clients)
     for k, (base, streams, offset) in enumerate(solutions):
         mask = held_out[k]
         may = slice(None) if mask is None or not mask.any() else mask
-        wanted, said, often = targets[k][may], told[k][may], once[k][may]
-        error = wanted - said
+        wanted, fitted, often = targets[k][may], predictions[k][may], once[k][may]
+        error = wanted - fitted
         rmse = math.sqrt(np.average((error**2).sum(1), weights=often))
         heads.append(Head(
             [Stream(base.map, base.weights, float(share[k])), *streams],
             None,
             offset=None if isinstance(offset, float) else arrays.to_numpy(offset),
             method=method,
-            chosen={**chosen[k], **left_out_r2(wanted, said, often), "leave_one_out_rmse": rmse},
+            chosen={**chosen[k], **left_out_r2(wanted, fitted, often), "leave_one_out_rmse": rmse},
             errors=Errors.of(error, np.zeros(error.shape[1]) if spread is None else spread),
         ))  # fmt: skip
     return heads
