@@ -82,10 +82,10 @@ def front() -> str:
             continue
         rows = [row for mine in sets for row in mine]
         counts = {model: standing(rows, model) for model in ("AFL", "Local", *POOLED)}
-        each = "; ".join(f"{model} {won}, {level}, {lost}" for model, (won, level, lost) in counts.items())
+        each = [f"{model} in {won}, {level}, {lost}" for model, (won, level, lost) in counts.items() if won + level + lost]
         told.append(
-            f"- On {len(sets)} tables of {link} PACE's error is lower by more than one in a hundred, within that, and higher than that of: {each}. "
-            "The last three have the pooled rows."
+            f"- On {len(sets)} tables of {link} PACE's error is lower by more than one in a hundred, within that, or higher, beside {'; '.join(each)}. "
+            f"The {POOLED[0]}, {POOLED[1]} and {POOLED[2]} have the pooled rows."
         )
     return "\n".join(told)
 
