@@ -460,10 +460,16 @@ def _by_kind(rows: list[dict[str, Any]]) -> str:
             leads.append(100 * (np.mean([row["pace"] for row in cell]) - best))
         if (key[0], key[2]) == small:
             gaps.append(100 * np.mean([row["estimate"] - row["pace"] for row in cell]))
-    says = f"Where all clients have everybody's classes ({', '.join(f'`{cut}`' for cut in alike)}) the lead is {min(leads):+.1f} to {max(leads):+.1f}."
+    says = []
+    if leads:
+        cuts = ", ".join(f"`{cut}`" for cut in alike)
+        says.append(f"Where all clients have everybody's classes ({cuts}) the lead is {min(leads):+.1f} to {max(leads):+.1f}.")
     if gaps:
-        says += f" At a thousand clients with a dozen samples of a hundred classes estimates are {min(gaps):+.1f} to {max(gaps):+.1f} points from the truth."
-    return says
+        says.append(
+            f"At a thousand clients with a dozen samples of a hundred classes estimates are {min(gaps):+.1f} to {max(gaps):+.1f} points "
+            "from the truth."
+        )
+    return " ".join(says)
 
 
 def _mean_and_chance(values: list[float]) -> tuple[float, float]:
@@ -505,7 +511,7 @@ def _texts() -> str:
         mine = {(row["inputs"], row["cut"]): row for row in found["rows"] if row["method"] == method}
         lines.append(
             f"| {method} | "
-            + " | ".join(f"{100 * mine[cut]['accuracy']:.1f} / {mine[cut]['log_loss']:.3f}" for cut in cuts)
+            + " | ".join(f"{100 * mine[cut]['accuracy']:.1f} / {mine[cut]['log_loss']:.3f}" if cut in mine else "-" for cut in cuts)
             + " |"
         )
     return "\n".join(lines)
