@@ -481,6 +481,8 @@ def _mean_and_chance(values: list[float]) -> tuple[float, float]:
 def _shifted(rows: list[dict[str, Any]]) -> str:
     """Where clients are domains or people: the mean over clients and the mean of the worst tenth of them, for every method."""
     shifted = [row for row in rows if "each" in row["cut"]]
+    if not shifted:
+        return ""
     rivals = list(shifted[0]["rivals"])
     lines = [
         "Clients that are domains or people: mean over clients / worst tenth of them. The others have the values that are best on test by the mean.",
