@@ -513,7 +513,9 @@ def _texts() -> str:
         mine = {(row["inputs"], row["cut"]): row for row in found["rows"] if row["method"] == method}
         lines.append(
             f"| {method} | "
-            + " | ".join(f"{100 * mine[cut]['accuracy']:.1f} / {mine[cut]['log_loss']:.3f}" if cut in mine else "-" for cut in cuts)
+            + " | ".join(
+                f"{100 * mine[cut]['accuracy']:.1f} / {mine[cut]['log_loss']:.3f}" if cut in mine else "-" for cut in cuts
+            )
             + " |"
         )
     return "\n".join(lines)
