@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks import kept, tables
-from benchmarks.pages import fair, natural
+from benchmarks import kept
+from benchmarks.pages import data, fair, natural
 
 
 @pytest.fixture
@@ -42,6 +42,6 @@ def test_what_no_rival_was_measured_on_says_so(monkeypatch):
 
 def test_a_table_without_a_rival_that_belongs_there_says_so():
     row = {"data": "d", "cut": "iid", "clients": 2, "pace": 0.9, "estimate": 0.9}
-    assert "LocalClasses was not among them" in tables._missing_rivals([{**row, "rivals": {"AFL": {"mean": 0.8}}}])[0]
-    assert tables._missing_rivals([{**row, "rivals": {"LocalClasses": {"mean": 0.8}}}]) == []
-    assert "the lead is +10.0 to +10.0" in tables._by_kind([{**row, "rivals": {"AFL": {"mean": 0.8}}}])
+    assert "LocalClasses was not among them" in data._missing_rivals([{**row, "rivals": {"AFL": {"mean": 0.8}}}])[0]
+    assert data._missing_rivals([{**row, "rivals": {"LocalClasses": {"mean": 0.8}}}]) == []
+    assert "the lead is +10.0 to +10.0" in data._by_kind([{**row, "rivals": {"AFL": {"mean": 0.8}}}])
