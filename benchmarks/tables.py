@@ -732,6 +732,8 @@ PAGES: dict[str, tuple[Callable[[], str], ...]] = {
     "docs/guide/choosing.md": (choosing,),
     "docs/guide/targets.md": (kinds.targets,),
     "docs/guide/series.md": (kinds.series,),
+    "docs/guide/text.md": (kinds.wide_texts,),
+    "docs/guide/small.md": (kinds.small_client,),
     "docs/privacy.md": (privacy,),
     "docs/guide/raw.md": (front_door,),
     "docs/data.md": (every_data, more_tables, natural.natural, natural.heart, natural.untouched, natural.noise),

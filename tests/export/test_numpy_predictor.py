@@ -68,16 +68,10 @@ def test_it_runs_where_there_is_nothing_but_numpy(federation, blobs, tmp_path, g
     for part in Path(np.__file__).parents[1].glob("numpy*"):
         (tmp_path / "alone" / part.name).symlink_to(part)
     rows = "\n".join(",".join(map(repr, row)) for row in blobs[0][:5].tolist())
-    start = (
-        f"import sys, runpy; sys.path.insert(0, {str(tmp_path / 'alone')!r}); runpy.run_path(sys.argv[1], run_name='__main__')"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", start.replace("sys.argv[1]", f"{str(program)!r}"), str(tmp_path / "head.npz")],
-        input=rows,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    alone = f"import sys, runpy; sys.path.insert(0, {str(tmp_path / 'alone')!r})"
+    start = f"{alone}; runpy.run_path({str(program)!r}, run_name='__main__')"
+    command = [sys.executable, "-I", "-S", "-c", start, str(tmp_path / "head.npz")]
+    ran = subprocess.run(command, input=rows, capture_output=True, text=True, check=True)
     answers = [json.loads(line) for line in ran.stdout.splitlines()]
     np.testing.assert_allclose([answer["probabilities"] for answer in answers], head.predict_proba(blobs[0][:5]), atol=CLOSE)
     assert [answer["label"] for answer in answers] == head.predict(blobs[0][:5]).tolist()
