@@ -1,5 +1,4 @@
-"""Kinds of data: what the pages of the guide say of wide texts, of series, of targets that are more than a class or a value, and
-of small clients."""
+"""Kinds of data: what pages say of wide texts, series, plain tables, machines, other targets than a class or a value, small clients."""
 
 from typing import Any
 
@@ -73,6 +72,30 @@ def series() -> str:
         listed = " and ".join(f"{100 * points:.0f} points on {name}" for name, points in behind.items())
         quick = f"Where a client has only a few series of each class, AFL can be the better choice: PACE is behind it by {listed}.\n\n{quick}"
     return "\n".join([*lines, "", *watch, "", quick, "", f"`python -m benchmarks.series`. {age('series')}"])
+
+
+def clean() -> str:
+    """A row a table: log loss of each model, and how far PACE's personal heads are from pooled regressions."""
+    found = kept.load("clean_tables")
+    models = list(next(iter(found["tables"].values()))["figures"])
+    lines = [f"| log loss | {' | '.join(models)} |", "| --- |" + " ---: |" * len(models)]
+    for name, row in found["tables"].items():
+        texts = []
+        for model in models:
+            away = row["margin"]["PACE personal"].get(model)
+            said = f" ({away[0]:+.3f} ± {away[1]:.3f})" if away else ""
+            texts.append(f"{row['figures'][model]['log_loss'][0]:.3f}{said}")
+        lines.append(f"| {name} | {' | '.join(texts)} |")
+    return "\n".join([*lines, "", age("clean_tables")])
+
+
+def sensors() -> str:
+    """A column a method: root mean square error with its standard error over seeds."""
+    found = kept.load("sensors")
+    errors = found["rmse"]
+    lines = [f"| RMSE, {found['seeds']} seeds | {' | '.join(errors)} |", "| --- |" + " ---: |" * len(errors)]
+    lines.append("| | " + " | ".join(f"{mean:.3f} ± {error:.3f}" for mean, error in errors.values()) + " |")
+    return "\n".join([*lines, "", age("sensors")])
 
 
 def wide_texts() -> str:

@@ -29,11 +29,7 @@ class RunMethod(Protocol):
 
 
 @contextmanager
-def open_engine(
-    engine: str,
-    federation: Federation,
-    options: RunOptions = USUAL,
-) -> Iterator[RunMethod]:
+def open_engine(engine: str, federation: Federation, options: RunOptions = USUAL) -> Iterator[RunMethod]:
     """Run methods one after another; what the engine needs is started once and stopped at the end of the block."""
     if engine != "dask" and not (options.cluster is options.heads is None):
         raise OptionError("cluster= and heads= are for engine='dask'; elsewhere leave them out: result.heads has the heads")

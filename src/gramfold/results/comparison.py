@@ -6,10 +6,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gramfold import evaluation, report, wire
+from gramfold import evaluation, wire
 from gramfold.errors import ResultError
 from gramfold.evaluation import Difference, Estimate, bootstrap
 from gramfold.evaluation.intervals import percentiles
+from gramfold.imports import frame
 from gramfold.measures import MEASURES, leading_of, main_measure
 from gramfold.report import papers, plots
 from gramfold.report.charts import intervals
@@ -162,7 +163,7 @@ class Comparison:
 
     def to_frame(self) -> "DataFrame":
         """A pandas DataFrame, one row per method."""
-        return report.frame(papers.flat_rows(self.to_dict()))
+        return frame(papers.flat_rows(self.to_dict()))
 
     def to_csv(self, path: str | PathLike[str] | None = None) -> str:
         """The same as text, also written to a file where one is named."""
