@@ -26,10 +26,11 @@ def write_numpy(head: Head, path: Path) -> None:
     unknown = sorted({step[0] for step in steps} - OPERATORS.keys())
     if unknown:
         raise HeadError(f"NumPy's predictor knows no {', '.join(unknown)}; use --onnx")
-    about = {"inputs": head.inputs, "outputs": [output.name for output in graph.output]}
-    arrays = {tensor.name: _array(tensor) for tensor in graph.initializer}
+    said = {"inputs": head.inputs, "outputs": [output.name for output in graph.output]}
+    content: dict[str, Any] = {tensor.name: _array(tensor) for tensor in graph.initializer}
+    content |= {"steps": np.array(json.dumps(steps)), "about": np.array(json.dumps(said))}
     file = io.BytesIO()
-    np.savez_compressed(file, steps=np.array(json.dumps(steps)), about=np.array(json.dumps(about)), **arrays)
+    np.savez_compressed(file, **content)
     wire.write_atomically(path, file.getvalue(), public=True)
 
 
