@@ -253,6 +253,7 @@ PAGES: dict[str, tuple[Callable[[], str], ...]] = {
     "docs/guide/targets.md": (kinds.targets,),
     "docs/guide/series.md": (kinds.series,),
     "docs/guide/text.md": (kinds.wide_texts,),
+    "docs/guide/small.md": (kinds.small_client,),
     "docs/privacy.md": (privacy.privacy,),
     "docs/guide/raw.md": (front_door,),
     "docs/data.md": (
