@@ -18,8 +18,8 @@ from benchmarks import kept, provenance
 from benchmarks.bench import Given, open_bench, run
 
 BENCHES = (
-    "sensors", "clean_tables", "binary", "texts", "noise", "natural", "untouched", "site_tables", "more_tables", "pace", "fair",
-    "every_data", "learned",
+    "sensors", "clean_tables", "binary", "texts", "noise", "natural", "untouched", "site_tables", "more_tables", "joining",
+    "pace", "fair", "every_data", "learned",
 )  # fmt: skip
 
 

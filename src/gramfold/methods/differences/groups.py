@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
+from scipy.linalg import block_diag
 
 from gramfold.errors import GramfoldError
 from gramfold.features import Map
@@ -28,6 +29,8 @@ from gramfold.wire.record import Record
 
 DIRECTIONS = 32
 """Numbers of a point, at most."""
+WIDE = 128
+"""Inputs beyond which the samples' spread is asked of so many directions at random."""
 SHRINKAGE = 0.1
 """Of the samples' covariance towards a multiple of the identity, in units of its mean eigenvalue."""
 SLOTS, LEAST_SLOTS = 4, 64
@@ -209,18 +212,17 @@ def check_points(upload: NamedSums) -> None:
 
 
 def _whitening(scatter: list[np.ndarray], seed: int) -> np.ndarray:
-    """To directions along which samples vary by one; of more than DIRECTIONS, so many at random."""
+    """To directions along which samples vary by one. Of more than DIRECTIONS so many at random, and along these exactly by one:
+    where chance moves points as far in every direction, it makes no two clouds of one."""
     parts = []
     for each in scatter:
         values, vectors = np.linalg.eigh(each)
         values = values.clip(0.0)
         parts.append(vectors / np.sqrt(values + SHRINKAGE * values.mean() + 1e-300))
-    size = sum(len(part) for part in parts)
-    whole = np.zeros((size, size))
-    at = 0
-    for part in parts:
-        whole[at : at + len(part), at : at + len(part)] = part
-        at += len(part)
-    if size <= DIRECTIONS:
-        return whole
-    return np.asarray(whole @ seeds.frozen(seed, "groups/directions").standard_normal((size, DIRECTIONS)) / np.sqrt(DIRECTIONS))
+    whole = block_diag(*parts)
+    if len(whole) <= DIRECTIONS:
+        return np.asarray(whole)
+    drawn = whole @ seeds.frozen(seed, "groups/directions").standard_normal((len(whole), DIRECTIONS))
+    values, vectors = np.linalg.eigh(drawn.T @ block_diag(*scatter) @ drawn)
+    there = values > 1e-9 * values[-1]
+    return np.asarray(drawn @ (vectors[:, there] / np.sqrt(values[there])))
