@@ -20,6 +20,7 @@ from benchmarks.kept import RESULTS, load
 from benchmarks.pages import fair, kinds, natural
 from benchmarks.provenance import age
 from benchmarks.scale import page as scale_page
+from benchmarks.speed import page as speed_page
 from gramfold.bench import open_bench
 from gramfold.bench.published import HEART_PFL_PROTOCOL
 from gramfold.methods.pace.server import REGIMES
@@ -782,6 +783,7 @@ def main() -> None:
         dask_page(load("dask_fold"))
     if (RESULTS / "scale.json").exists():
         scale_page(load("scale"))
+    speed_page()
 
 
 def _put(page: Path, *makers: Callable[[], str]) -> None:

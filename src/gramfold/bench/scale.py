@@ -61,7 +61,8 @@ class Scale(Bench):
                 [key.partition("/")[2], *(found[key][name] for name in PARTS)] for key in found if key.startswith(f"{what}/")
             ]  # fmt: skip
             if rows:
-                tables.append(_table(f"By {what}", [what, *PARTS.values()], rows, f"{FEWER} clients, otherwise {about}."))
+                many = next(figures["clients"] for key, figures in found.items() if key.startswith(f"{what}/"))
+                tables.append(_table(f"By {what}", [what, *PARTS.values()], rows, f"{many} clients, otherwise {about}."))
         return tables
 
 
