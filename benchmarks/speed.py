@@ -18,8 +18,10 @@ from benchmarks.provenance import age
 from benchmarks.timing import RESULTS, keep, load
 
 RIVALS = {"schools": "boosted trees with early stopping"}
-TITLES = {"apfl": "APFL, parameters given", "pace linear": "PACE, linear map", "pace": "PACE", "small clients": "PACE, small clients",
-          "schools": "PACE, schools"}  # fmt: skip
+TITLES = {
+    "apfl": "APFL, parameters given", "pace linear": "PACE, linear map", "pace": "PACE",
+    "small clients": "PACE, small clients", "schools": "PACE, schools",
+}  # fmt: skip
 
 
 def page() -> None:
@@ -35,8 +37,8 @@ def page() -> None:
 def _speed(found: Mapping[str, Any]) -> list[str]:
     cells, limit = found["cells"], found["cells"]["machine"]
     lines = [
-        f"On {found['machine']['cores']} cores that multiply matrices at {limit['product_per_second'] / 1e9:,.0f} GFLOP/s in float64 "
-        f"and copy {limit['bytes_per_second'] / 1e9:,.0f} GB/s:", "",
+        f"On {found['machine']['cores']} cores that multiply matrices at {limit['product_per_second'] / 1e9:,.0f} GFLOP/s in "
+        f"float64 and copy {limit['bytes_per_second'] / 1e9:,.0f} GB/s:", "",
         "| | clients | seconds | clients a second | pooled fit | seconds | ratio | in folds at the limit | share of the limit "
         "| load |",
         "| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |",

@@ -6,7 +6,8 @@ from benchmarks.pages import scale
 
 CELL = {
     "clients": 10**6, "samples": 20, "inputs": 64, "features": 256, "classes": 10, "fold_seconds": 36.0,
-    "personalize_seconds": 360.0, "bytes_per_head": 8000.0, "cpu_milliseconds_per_client": 0.8, "limits": {"bytes_per_second": 1e10},
+    "personalize_seconds": 360.0, "bytes_per_head": 8000.0, "cpu_milliseconds_per_client": 0.8,
+    "limits": {"bytes_per_second": 1e10},
 }  # fmt: skip
 
 
