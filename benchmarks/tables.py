@@ -18,6 +18,7 @@ from benchmarks.kept import RESULTS, load
 from benchmarks.pages import convolution, data, fair, gradient, kinds, learned, natural, privacy
 from benchmarks.provenance import age
 from benchmarks.scale import page as scale_page
+from benchmarks.speed import page as speed_page
 from gramfold.methods.pace.server import REGIMES
 from gramfold.report.text import duration, size
 
@@ -274,6 +275,7 @@ def main() -> None:
         dask_page(load("dask_fold"))
     if (RESULTS / "scale.json").exists():
         scale_page(load("scale"))
+    speed_page()
 
 
 def _put(page: Path, *makers: Callable[[], str]) -> None:

@@ -123,10 +123,13 @@ def _laid_out(shapes: Any, content: bytes) -> list[np.ndarray]:
 
 def _without_floats(value: Any, said: list[float]) -> Any:
     """Plain values with their floats taken out, in order."""
+    kind = type(value)
+    if kind is str or kind is int or value is None:  # most are, and of a million heads each is asked
+        return value
     if isinstance(value, float):
         said.append(value)
         return FLOAT
-    if isinstance(value, Mapping):
+    if kind is dict or isinstance(value, Mapping):
         return {key: _without_floats(part, said) for key, part in value.items()}
     return [_without_floats(part, said) for part in value] if isinstance(value, list | tuple) else value
 

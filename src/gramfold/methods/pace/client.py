@@ -181,7 +181,7 @@ def personalized(samples: OwnSamples, parts: Sequence[Part], method: str, writte
     if isinstance(likelihood, OfClasses):
         likelihood, discriminants, worth = moved(samples, likelihood, mixture)
     gained, pooled = gains(candidates, mixture, likelihood), samples.given.pooled.chosen
-    chosen = [{**pooled, **_tried(shares, candidates, k), **gain} for k, gain in enumerate(gained)]
+    chosen = [{**pooled, **tried, **gain} for tried, gain in zip(_tried(shares, candidates), gained, strict=True)]
     if isinstance(samples.influence, OfFactor) and any(part.name == Blend.name for part in parts):
         alphas = np.broadcast_to(mixture.alpha, len(gained))
         chosen = [{**mine, "alpha": float(alpha)} for mine, alpha in zip(chosen, alphas, strict=True)]
@@ -193,10 +193,18 @@ def personalized(samples: OwnSamples, parts: Sequence[Part], method: str, writte
     return regressors(samples, mixture, solutions, method, chosen)
 
 
-def _tried(shares: dict[str, np.ndarray], candidates: Sequence[Candidate], client: int) -> dict[str, float]:
-    """The shares of the kinds of candidate that were tried for a client."""
-    tried = {each.name for each in candidates if np.broadcast_to(each.before, shares["stay"].shape)[client] > 0}
-    return {name: round(float(share[client]), 4) for name, share in shares.items() if name in tried}
+def _tried(shares: dict[str, np.ndarray], candidates: Sequence[Candidate]) -> list[dict[str, float]]:
+    """Of each client the shares of the kinds of candidate that were tried for it."""
+    found: list[dict[str, float]] = [{} for _ in shares["stay"]]
+    for name, share in shares.items():
+        tried = np.zeros(share.shape, bool)
+        for each in candidates:
+            if each.name == name:
+                tried |= np.asarray(each.before) > 0
+        for mine, was, part in zip(found, tried.tolist(), share.tolist(), strict=True):
+            if was:
+                mine[name] = round(part, 4)
+    return found
 
 
 def gains(candidates: Sequence[Candidate], mixture: Candidate, likelihood: Likelihood) -> list[dict[str, float]]:
