@@ -68,6 +68,28 @@ def natural() -> str:
     return "\n\n".join([table(rows, models), says(rows, models[1:]), age("natural")])
 
 
+def front() -> str:
+    """The README's: natural clients, and data that no constant saw, in a sentence each."""
+    told = []
+    for name, called in (("natural", "clients that nobody cut"), ("untouched", "data that no constant saw")):
+        rows = [row for row in kept.load(name) if "accuracy" not in row or "auc" in row]
+        if name == "untouched":
+            rows = [row for row in rows if row["release"] == rows[-1]["release"]]
+        sets = [mine for mine in lines(rows) if of(mine, "PACE")]
+        link = f"[{called}](docs/data.md#{called.replace(' ', '-')})"
+        if not sets:
+            told.append(f"- On {link} PACE is not measured yet.")
+            continue
+        rows = [row for mine in sets for row in mine]
+        counts = {model: standing(rows, model) for model in ("AFL", "Local", *POOLED)}
+        each = "; ".join(f"{model} {won}, {level}, {lost}" for model, (won, level, lost) in counts.items())
+        told.append(
+            f"- On {len(sets)} tables of {link} PACE's error is lower by more than one in a hundred, within that, and higher than that of: {each}. "
+            "The last three have the pooled rows."
+        )
+    return "\n".join(told)
+
+
 def heart() -> str:
     """Accuracy on FLamby's split, beside what FLamby stores for it."""
     from benchmarks.natural import FLAMBY

@@ -305,8 +305,8 @@ class Moments:
         wire.write_atomically(Path(path), *self.pack().pieces())
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, exact_counts: bool = True) -> "Moments":
-        return cls.unpack(Packet.from_bytes(wire.read(Path(path))), exact_counts=exact_counts)
+    def load(cls, path: str | PathLike[str]) -> "Moments":
+        return cls.unpack(Packet.from_bytes(wire.read(Path(path))))
 
     def vector(self) -> np.ndarray:
         """All that is private as one vector, whose length follows from `public()`: see codec. Vectors add like moments."""

@@ -13,6 +13,7 @@ from gramfold.errors import MALFORMED, ResultError
 from gramfold.evaluation import Calibration, Evaluation, Scored
 from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
+from gramfold.imports import frame
 from gramfold.methods import ClientData
 from gramfold.methods.finishing import finished, shared_head
 from gramfold.methods.protocol import reported
@@ -287,7 +288,7 @@ class Result(Figures):
 
     def to_frame(self) -> "DataFrame":
         """`rows` as a pandas DataFrame."""
-        return report.frame(self.rows())
+        return frame(self.rows())
 
     def with_final_figures(self) -> "Result":
         """The same with its last round complete: the bytes of the final broadcast, and the figures of the final models."""
@@ -299,7 +300,7 @@ class Result(Figures):
 
     def to_dict(self) -> dict[str, Any]:
         """The method's entry in result.json."""
-        figures, bins, of_second = self.of_clients, self._calibration(), self._reliability()
+        figures, bins, of_second = self.of_clients, self._pooled_bins("calibration"), self._pooled_bins("reliability")
         labels = self.run.task.labels
         return {
             "name": self.method,

@@ -23,7 +23,7 @@ import numpy as np
 from gramfold.numerics import arrays, stacks
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.stacks import Solver, transposed
-from gramfold.solve.discriminant import Discriminant, Place
+from gramfold.solve.discriminant import Discriminant, Place, left_out_moments
 
 SCATTER = 3.0
 """b, in units of a."""
@@ -72,10 +72,8 @@ class Sums:
         cls, shared: Discriminant, weights: Array, gram: Array, cross: Array, counts: np.ndarray, leverage: float
     ) -> "Sums":
         """Of samples with these moments, each left out of a ridge with these weights, every leverage taken at its mean."""
-        free, diagonal = max(1.0 - leverage, 1e-3), np.diag(counts.astype(float))
         plain_targets, plain = arrays.to_numpy(weights.T @ cross), arrays.to_numpy(weights.T @ (gram @ weights))
-        with_targets = (plain_targets - leverage * diagonal) / free
-        with_itself = (plain - leverage * (plain_targets + plain_targets.T) + leverage**2 * diagonal) / free**2
+        with_targets, with_itself = left_out_moments(plain_targets, plain, counts, leverage)
         mean, axes = np.asarray(shared.mean, float), np.asarray(shared.axes, float)
         total = with_targets.sum(1)
         around = with_itself - np.outer(total, mean) - np.outer(mean, total) + counts.sum() * np.outer(mean, mean)

@@ -30,7 +30,6 @@ the exception, unless told otherwise: see `own_parts`.)
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,14 +40,13 @@ from gramfold.heads import Head, Unsolved
 from gramfold.methods import learning
 from gramfold.methods.differences import Differs, groups_of
 from gramfold.methods.learning import Learned, comparable_as, put_back
-from gramfold.methods.pace import compact
-from gramfold.methods.pace.bounds import bounded
 from gramfold.methods.pace.broadcast import Streams
-from gramfold.methods.pace.candidates import PARTS, Part
-from gramfold.methods.pace.client import Given, OwnSamples, Solve, personalized, solution
+from gramfold.methods.pace.candidates import PARTS, Part, PersonalKernel
+from gramfold.methods.pace.client import Given, OwnSamples, personalized
+from gramfold.methods.pace.compact import unsolved, weights_of
 from gramfold.methods.pace.decision import Decision, decide
 from gramfold.methods.pace.effects import OwnEffects
-from gramfold.methods.pace.personal_kernel import PersonalKernel
+from gramfold.methods.pace.heads import bounded
 from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import Pooling, require_regime, shared_head, solved, units_of
 from gramfold.methods.pace.sizes import SIZES, Limits, bytes_of
@@ -96,6 +94,7 @@ class PACE(Differs):
     name: ClassVar[str] = "pace"
     summary: ClassVar[str] = "candidates averaged by left-out likelihood, on the class prior; calibrated"
     paper: ClassVar[str] = "gramfold"
+    penalties: ClassVar[tuple[str, ...]] = ("penalty",)
     remedies: ClassVar[Mapping[str, str]] = {
         "once": "features='bias+linear'", "by sample": "own_parts=False and groups=False, and run again",
     }  # fmt: skip
@@ -116,7 +115,6 @@ class PACE(Differs):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_penalties("penalty")
         if self.features is not None and (self.learn is not None or self.budget is not None):
             raise GramfoldError("learn and budget choose the features; give either them or features")
         if self.learn not in (None, True, False):
@@ -184,9 +182,7 @@ class PACE(Differs):
         make = Pooling(self.penalty, self._regime, broadcast.seed, units_of(space), space.caution)
         if broadcast.common is not None:
             total, whole = broadcast.common.split(total)
-        pooled = make(total if isinstance(total, Moments) else total.total())
-        if whole is not None:
-            pooled = make.for_newcomers(pooled, whole)
+        pooled = make(total if isinstance(total, Moments) else total.total(), whole)
         if isinstance(total, Moments) or groups is None:
             return replace(broadcast, pooled=pooled)
         return replace(broadcast, pooled=pooled, groups=make.groups(total, pooled, groups.count))
@@ -195,14 +191,12 @@ class PACE(Differs):
         return self.personalize_many([client], broadcast)[0]
 
     def small_heads(self, clients: Sequence[ClientData], broadcast: Streams) -> list[Head]:
-        return self.personalize_many(clients, broadcast, partial(compact.unsolved, broadcast))
+        return self.personalize_many(clients, broadcast, compact=True)
 
     def weights_of(self, given: Unsolved, broadcast: Streams) -> Array:
-        return compact.solved(given, broadcast)
+        return weights_of(given, broadcast)
 
-    def personalize_many(
-        self, clients: Sequence[ClientData], broadcast: Streams, solve: Solve = solution
-    ) -> list[Head]:  # fmt: skip
+    def personalize_many(self, clients: Sequence[ClientData], broadcast: Streams, compact: bool = False) -> list[Head]:
         trains, known = [counting(client) for client in clients], broadcast.differ.groups
         groups = [None if known is None else known.place(c.name, t) for c, t in zip(clients, trains, strict=True)]
         kinds = [
@@ -212,12 +206,12 @@ class PACE(Differs):
         heads: list[Any] = [None] * len(clients)
         room = room_for(trains[0].inputs)
         for bucket in buckets([train.n for train in trains], self.numbers_per_sample(broadcast), room, kinds):
-            made = self._of_bucket([clients[i] for i in bucket], broadcast, groups[bucket[0]], solve)
+            made = self._of_bucket([clients[i] for i in bucket], broadcast, groups[bucket[0]], compact)
             for i, head in zip(bucket, made, strict=True):
                 heads[i] = head
         return heads
 
-    def _of_bucket(self, clients: Sequence[ClientData], broadcast: Streams, group: int | None, solve: Solve) -> list[Head]:
+    def _of_bucket(self, clients: Sequence[ClientData], broadcast: Streams, group: int | None, compact: bool) -> list[Head]:
         """The heads of clients of one group, of about as many samples."""
         space, common, whole, own = broadcast.space, broadcast.common, clients, None
         pooled, copies = broadcast.pooled_for(group)
@@ -230,7 +224,7 @@ class PACE(Differs):
             space, pooled, broadcast.refinement, found.personal or (), copies, self.priors, self.weights, found.effects
         )  # fmt: skip
         samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), judging, own)
-        heads = personalized(samples, self.parts, self.name, solve)
+        heads = personalized(samples, self.parts, self.name, unsolved(broadcast, samples) if compact else None)
         if found.effects is not None:
             heads = [
                 found.effects.told(head, counting(client), client.contributed) for head, client in zip(heads, whole, strict=True)

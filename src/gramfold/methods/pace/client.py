@@ -7,17 +7,18 @@ where the features are; what is a number or two of every client is NumPy's.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from gramfold.features import Map
 from gramfold.federation import Samples
-from gramfold.heads import Head, Stream
+from gramfold.heads import Head, Stream, Unsolved
 from gramfold.methods.differences.effects import Effects
-from gramfold.methods.pace.candidates import PARTS, Blend, Candidate, Own, OwnRidge, Part
+from gramfold.methods.pace.candidates import PARTS, Basis, Blend, Candidate, Own, OwnRidge, Part
 from gramfold.methods.pace.evidence import of_classes
 from gramfold.methods.pace.heads import Solution, classifiers, regressors
-from gramfold.methods.pace.influence import Influence, OfFactor, influence_of
+from gramfold.methods.pace.influence import OfFactor, OfSketch, influence_of
 from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average
 from gramfold.methods.pace.places import Placed, moved
 from gramfold.methods.pace.priors import PRIORS, Priors
@@ -71,7 +72,7 @@ class OwnSamples:
     copies: float
     """How often they are in the sum behind the shared solution: once, more often in that of their group; of late clients, not at
     all."""
-    influence: Influence
+    influence: OfFactor | OfSketch
     residuals: Array
     """What the shared model as it is leaves of the targets, times the roots."""
     scores: Array
@@ -168,9 +169,13 @@ class OwnSamples:
         return Candidate(name, self.scores, fit, 0.0, {ridge: numbers}, before)
 
 
-def personalized(samples: OwnSamples, parts: Sequence[Part], method: str, solve: "Solve | None" = None) -> list[Head]:
-    """The clients' own heads: of each the mean of its candidates by left-out likelihood. `solve`: what makes weights of its
-    coordinates; None: `solution`."""
+OfClient = Callable[[int], tuple[Any, Array | float]]
+Written = Callable[[Basis, Array], OfClient | None]
+"""From coordinates of all clients on a basis: what stands for a client's weights, and its intercept; None: weights, solved."""
+
+
+def personalized(samples: OwnSamples, parts: Sequence[Part], method: str, written: Written | None = None) -> list[Head]:
+    """The clients' own heads: of each the mean of its candidates by left-out likelihood."""
     likelihood = samples.likelihood
     stay = Candidate("stay", samples.scores, samples.scores * 0.0)
     if isinstance(likelihood, OfClasses):
@@ -182,15 +187,13 @@ def personalized(samples: OwnSamples, parts: Sequence[Part], method: str, solve:
         likelihood, places = moved(samples, likelihood, mixture)
     gained, pooled = gains(candidates, mixture, likelihood), samples.given.pooled.chosen
     chosen = [{**pooled, **_tried(shares, candidates, k), **gain} for k, gain in enumerate(gained)]
-    if samples.influence.can_weigh_up and any(part.name == Blend.name for part in parts):
+    if isinstance(samples.influence, OfFactor) and any(part.name == Blend.name for part in parts):
         alphas = np.broadcast_to(mixture.alpha, len(gained))
         chosen = [{**mine, "alpha": float(alpha)} for mine, alpha in zip(chosen, alphas, strict=True)]
+    solutions = solution(samples, mixture, written)
     if isinstance(likelihood, OfClasses):
-        return classifiers(samples, likelihood, mixture, (solve or solution)(samples, mixture), places, method, chosen)
-    return regressors(samples, mixture, (solve or solution)(samples, mixture), method, chosen)
-
-
-Solve = Callable[[OwnSamples, Candidate], list[Solution]]
+        return classifiers(samples, likelihood, mixture, solutions, places, method, chosen)
+    return regressors(samples, mixture, solutions, method, chosen)
 
 
 def _tried(shares: dict[str, np.ndarray], candidates: Sequence[Candidate], client: int) -> dict[str, float]:
@@ -210,31 +213,38 @@ def gains(candidates: Sequence[Candidate], mixture: Candidate, likelihood: Likel
     return [{"gained_by_joining": float(more / n)} if n > 0 else {} for more, n in zip(apart, judges, strict=True)]
 
 
-def personal_head(client: ClientData, given: Given, rows: Array, method: str) -> Head:
-    """PACE's head on any features, for methods that make their own."""
-    return personalized(OwnSamples.of([client], given, rows), PARTS, method)[0]
+def personal_head(client: ClientData, given: Given, rows: Array, method: str, fitted: bool) -> Head:
+    """PACE's head on any features, for methods that make their own. `fitted`: whether these were fitted to the samples' labels;
+    a sample cannot be left out of them then, and an estimate of the accuracy would be too good."""
+    head = personalized(OwnSamples.of([client], given, rows), PARTS, method)[0]
+    chosen = {key: value for key, value in head.chosen.items() if not (fitted and "leave_one_out" in key)}
+    return replace(head, chosen=chosen)
 
 
-def without_estimates(head: Head) -> Head:
-    """The head where the map's layers have seen the samples' labels, and cannot be left out with them: an estimate of its
-    accuracy would be too good."""
-    return replace(head, chosen={key: value for key, value in head.chosen.items() if "leave_one_out" not in key})
-
-
-def solution(samples: OwnSamples, mixture: Candidate) -> list[Solution]:
+def solution(samples: OwnSamples, mixture: Candidate, written: Written | None = None) -> list[Solution]:
     """For each client the shared solution where its mixture moves it to, the streams beside it, and their intercept."""
     clients = samples.padding.clients
-    base: list[Array] = [samples.given.pooled.weights] * clients
+    base: list[Any] = [samples.given.pooled.weights] * clients
     streams: list[list[Stream]] = [[] for _ in range(clients)]
     offsets: list[Array | float] = [0.0] * clients
     for basis, coordinates in mixture.coordinates.items():
-        weights, intercepts = basis.solution(coordinates)
-        for k in np.flatnonzero(mixture.present[basis]):
-            if basis.moves:
-                base[k] = base[k] + weights[k]
+        of_client = (None if written is None else written(basis, coordinates)) or _solved(basis, coordinates)
+        for k in np.flatnonzero(mixture.present[basis]).tolist():
+            weights, intercept = of_client(k)
+            if basis.map is None:
+                base[k] = weights if isinstance(weights, Unsolved) else base[k] + weights
                 continue
-            own = weights[k] if clients == 1 else arrays.copy(weights[k])  # a head that is kept keeps no other's
-            streams[k].append(Stream(getattr(basis, "map"), own))  # noqa: B009 (only a basis that does not move has one)
-            offsets[k] = offsets[k] + (intercepts if isinstance(intercepts, float) else intercepts[k])
+            streams[k].append(Stream(basis.map, weights))
+            offsets[k] = offsets[k] + intercept
     map = samples.given.space.map
     return [(Stream(map, weights), beside, offset) for weights, beside, offset in zip(base, streams, offsets, strict=True)]
+
+
+def _solved(basis: Basis, coordinates: Array) -> OfClient:
+    weights, intercepts = basis.solution(coordinates)
+
+    def of_client(k: int) -> tuple[Array, Array | float]:
+        alone = basis.map is None or len(weights) == 1  # a head that is kept keeps no other's
+        return weights[k] if alone else arrays.copy(weights[k]), intercepts if isinstance(intercepts, float) else intercepts[k]
+
+    return of_client

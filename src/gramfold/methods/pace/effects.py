@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 class Along:
     """Weights on a map's features as they are: a basis of candidates."""
 
-    moves: ClassVar[bool] = False
     map: Map
 
     def solution(self, coordinates: Array) -> tuple[Array, float]:

@@ -1,6 +1,7 @@
 """From a mean of candidates to heads: one for each client of a stack, with what it is told to be worth."""
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from gramfold.heads import Errors, Head, Stream
 from gramfold.methods.pace.candidates import Candidate
 from gramfold.methods.pace.likelihood import OfClasses, predicted
+from gramfold.methods.pace.priors import Priors
 from gramfold.methods.parts.selection import best_f1, left_out_r2
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
@@ -98,3 +100,14 @@ def regressors(
             errors=Errors.of(error, np.zeros(error.shape[1]) if spread is None else spread),
         ))  # fmt: skip
     return heads
+
+
+def bounded(head: Head, targets: Array, priors: Priors) -> Head:
+    """The head of a regression with bounds, from its client's targets (n x outputs): far from the samples seen, features
+    may lead anywhere. With too few samples there are none."""
+    seen = arrays.to_numpy(targets)
+    if head.errors is None or len(seen) < priors.reach_samples:
+        return head
+    least, largest = seen.min(0), seen.max(0)
+    room = priors.reach * head.errors.spread + (largest - least) * priors.reach_samples / len(seen)
+    return replace(head, bounds=np.stack([least - room, largest + room], axis=1).astype(float))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gramfold.methods.pace.candidates import Candidate
+from gramfold.methods.pace.influence import OfFactor
 from gramfold.methods.pace.likelihood import OfClasses
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
@@ -38,16 +39,16 @@ def moved(samples: "OwnSamples", likelihood: OfClasses, mixture: Candidate) -> t
     assert shared is not None
     worth = np.full(clients, NEVER)
     nothing = likelihood, [Placed(shared)] * clients
-    if likelihood.given is not None or samples.targets.shape[-1] == 2 or not samples.influence.can_weigh_up:
-        return nothing
-    if samples.blocks is not None:  # centroids are left out sample by sample
+    if likelihood.given is not None or samples.targets.shape[-1] == 2 or samples.blocks is not None:
+        return nothing  # centroids are left out sample by sample
+    if not isinstance(influence := samples.influence, OfFactor):
         return nothing
     told = Told.without(shared, mixture.scores, samples.targets, likelihood.codes, samples.once)
     sums = told.sums
     trying = sums.differ(shared) > SURE
     if not trying.any():
         return nothing
-    everybody, told = arrays.to_numpy(pooled.counts), _with_own(told, samples, mixture)
+    everybody, told = arrays.to_numpy(pooled.counts), _with_own(told, samples, influence, mixture)
     staying = best = likelihood.of(mixture)
     for each in priors.places:
         own = OwnPlaces.of(shared, everybody, sums, np.full(clients, each))
@@ -66,11 +67,11 @@ def moved(samples: "OwnSamples", likelihood: OfClasses, mixture: Candidate) -> t
     return likelihood.placed(own.place(told), mixture, worth != NEVER), found
 
 
-def _with_own(told: Told, samples: "OwnSamples", mixture: Candidate) -> Told:
+def _with_own(told: Told, samples: "OwnSamples", influence: OfFactor, mixture: Candidate) -> Told:
     """With what the clients' own samples add to scores in a mean of candidates, at its mean alpha."""
     alpha = np.broadcast_to(mixture.alpha, samples.padding.clients).clip(LEAST_ALPHA)
     asked: Array = arrays.concatenate([told.targets, told.places], axis=-1)
     asked = asked if samples.roots is None else asked * samples.roots
-    _, left, leverages = samples.influence.weighed_up(asked, alpha)
+    _, left, leverages = influence.weighed_up(asked, alpha)
     often = arrays.like(1.0 + samples.copies / alpha, left)
     return replace(told, own=often[:, None, None] * samples.unweighted(asked - left), leverages=often[:, None] * leverages)
