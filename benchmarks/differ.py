@@ -1,7 +1,7 @@
 """How clients differ, learned: every figure of docs/differ.md, on data whose clients are real.
 
     python -m benchmarks.differ FOLDER [--only NAME,...] [--out FILE]
-    python -m benchmarks.differ FOLDER --join PART.json PART.json        # of runs side by side, each with --only and --out
+    python -m benchmarks.differ FOLDER --join PART.json PART.json        # of runs with --only and --out; the later part counts
 
 FOLDER holds parkinson.csv, school.npz, shift-dinov2s.npz and heart/ (development data). Root mean square error or accuracy, the
 mean over clients; of schools over five cuts (small ones, of 8 to 30 students each: three). `without` is PACE with groups=False
@@ -14,7 +14,7 @@ import argparse
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,8 @@ def measured(data: str, cut: str, seed: int, federation: gf.Federation, methods:
         gained = {"gained_by_joining": float(np.mean(gains)), "least_gained": float(min(gains))} if gains else {}
         yield {
             "data": data, "cut": cut, "seed": seed, "method": name, "figure": figure, "seconds": time.process_time() - begun,
-            "rounds": result.rounds, **said, **gained, **({"placed": result.groups} if result.groups else {}),
+            "rounds": result.rounds, "sent": result.uplink_bytes / len(result.clients),
+            **said, **gained, **({"placed": result.groups} if result.groups else {}),
         }  # fmt: skip
 
 
@@ -213,7 +214,7 @@ def page(found: Row) -> None:
     text = PAGE.read_text()
     before, after = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
     said = "Root mean square error or (domains, heart, classes) accuracy, mean over clients; `python -m benchmarks.differ` "
-    said += f"at {found['commit']}.\n\n"
+    said += f"at {', '.join(dict.fromkeys(row.get('commit', found.get('commit')) for row in rows))}.\n\n"
     lines += ["", age("differ"), ""]
     PAGE.write_text(text[:before] + said + "\n".join(lines) + text[after:])
 
@@ -225,20 +226,31 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "differ.json")
     parser.add_argument("--join", type=Path, nargs="+", default=())
     given = parser.parse_args()
-    rows: list[Row] = [row for part in given.join for row in json.loads(part.read_text())["rows"]]
+    rows = joined(given.join)
     for name in () if rows else given.only.split(","):
         for seed in range(SEEDS.get(name, 1)):
             for row in DATA[name](given.folder, seed):
                 row.pop("placed", None)
-                rows.append(row)
+                rows.append({**row, "commit": commit()})
                 seconds = f"{row['seconds']:6.1f} s" if "seconds" in row else ""
                 print(f"{row['data']:24s} {row['cut']:24s} {row['method']:16s} {row['figure']:8.4f} {seconds}", flush=True)
-                given.out.write_text(json.dumps({"commit": commit(), "rows": rows}, indent=1) + "\n")
-    if given.join:
-        given.out.write_text(json.dumps({"commit": commit(), "rows": rows}, indent=1) + "\n")
+                given.out.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+    given.out.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
     if given.out.parent == RESULTS:
-        stamp(given.out.stem)
+        if {row["commit"] for row in rows} == {commit()}:  # else the oldest part says what they are older than
+            stamp(given.out.stem)
         page(json.loads(given.out.read_text()))
+
+
+def joined(parts: Iterable[Path]) -> list[Row]:
+    """The rows of several runs, each with the commit it is of; of two of one kind the later."""
+    rows: dict[tuple[Any, ...], Row] = {}
+    for part in parts:
+        found = json.loads(part.read_text())
+        for row in found["rows"]:
+            key = tuple(row[name] for name in ("data", "cut", "seed", "method"))
+            rows[key] = {"commit": found.get("commit"), **row}
+    return list(rows.values())
 
 
 if __name__ == "__main__":

@@ -6,12 +6,12 @@ CIFAR-100 features, six cuts, and two kinds of test split: *shares*, test images
 training images, and *fresh*, each client's images split at random; three seeds. What is fitted (a rival's parameters, the
 temperature of its log-probabilities and the weight of the class prior beside them) is fitted on a fifth of every client's
 training images, held out from a run of its own, once for each cut. Every cell has all three accuracies, so that what the prior
-brings a rival can be read off. PACE has nothing fitted: what is, is kept and not used.
+brings a rival can be read off. PACE has nothing fitted; of its heads both estimates are kept, which know no test image.
 """
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ import numpy as np
 import gramfold as gf
 from benchmarks import kept
 from benchmarks.bench import Bench, Cell, Given, Row, named, seeds
-from benchmarks.evidence import Evidence
+from benchmarks.evidence import PLAIN, Evidence
 from benchmarks.pace import CELLS, CIFAR
 from gramfold.errors import NotFiniteError
 from gramfold.federation import load_npz
@@ -63,6 +63,9 @@ RIVALS = {
 }  # fmt: skip
 """Those that need a base have an `mlp:256`, so FedAvg has one, too, beside its linear head. All gradient methods have three local
 epochs a round; FedRep's are two on the head and one on the base."""
+NOTHING_FITTED = ("pace", "pace-linear")
+ESTIMATES = {"leave_one_out_accuracy": "fresh", "leave_one_out_accuracy_same_shares": "shares"}
+"""What a head says of itself, and of which kind of test split."""
 SPLITS = ("shares", "fresh")
 ROUNDS, SWEEP_ROUNDS = 200, 20
 TEST = 1 / 6
@@ -145,6 +148,8 @@ class Cut:
 
     def held_out(self) -> list[dict[str, Any]]:
         """What is fitted, and on what grounds, for the method and those that end otherwise."""
+        if self.name in NOTHING_FITTED:
+            return [self._row(self.name, {}, {}, PLAIN)]
         parts, log = self.cut(0).validation(), dict[str, float]()
 
         def tried(values: Values) -> float:
@@ -176,13 +181,20 @@ class Cut:
 
         def row(name: str, heads: Any) -> dict[str, Any]:
             weights = np.array([1 / fitted[name]["temperature"], fitted[name]["prior"]])
-            return {"cell": f"{self.start}/{name}", "seed": number, **Evidence(heads, parts).figures(weights)}
+            figures = {**Evidence(heads, parts).figures(weights), **estimated(heads.values())}
+            return {"cell": f"{self.start}/{name}", "seed": number, **figures}
 
         result = self.run(fitted[self.name]["chosen"], parts, self.rounds)
         rows = [row(self.name, result.heads)]
         for name in self.rival.then:
             rows.append(row(name, finished(name, self.rival, fitted[name]["chosen"], result, parts, self.given.device)))
         return rows
+
+
+def estimated(heads: Iterable[Any]) -> dict[str, float]:
+    """The mean over clients of what heads say of themselves, before any test."""
+    told = {key: [head.chosen[key] for head in heads if key in head.chosen] for key in ESTIMATES}
+    return {f"estimate_{ESTIMATES[key]}": float(np.mean(values)) for key, values in told.items() if values}
 
 
 def cells(given: Given) -> Iterator[Cell]:

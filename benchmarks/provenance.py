@@ -6,8 +6,8 @@
 
 Every cell of a bench (`benchmarks.kept`) has its commit, versions and machine with it, and for every method a hash of the code
 that it is made of (its module and all that this imports of gramfold; comments, docstrings and empty lines do not count). Of
-other result files the same stands in results/provenance.json. The pages say which commit a table is of, and name the methods
-whose code is another by now. A test holds pages to that.
+other result files the same stands in results/provenance.json. Below a table a page says which commit it is of, and whether the
+code is another by now; docs/provenance.md names the methods. A test holds pages to that.
 """
 
 import argparse
@@ -36,6 +36,8 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "flwr", "xgboost", "xrfm"
 SKIPPED = {"gramfold", "gramfold.methods"}
 """Packages that import every method."""
 ANALYTIC = ("pace", "apfl", "fedhip", "afl", "local")
+PAGE = "provenance.md"
+"""In docs, with what lines below tables have no room for."""
 
 
 class Source(NamedTuple):
@@ -52,6 +54,8 @@ SOURCES = {
     "liar": Source("liar", ("pace",), 5),
     "secure": Source("secure", (), 5),
     "dask_fold": Source("dask_fold", ("afl",), 3),
+    "speed": Source("speed build/speed/bench.json", ("pace", "apfl"), 10),
+    "memory": Source("speed build/memory/bench.json", ("pace", "apfl", "fedhip", "afl"), 3),
     "scale": Source("scale build/scale/bench.json", ("pace",), 15),
     "lying_server": Source("lying_server", ("afl", "pace"), 5),
     "flower_overhead": Source("flower_overhead", ("pace",), 5),
@@ -77,6 +81,7 @@ SOURCES = {
     "layers": Source("layers", ("fedacnnl",), 30),
     "series": Source("series", ANALYTIC, 5),
     "labels": Source("labels", ("pace", "afl", "local"), 10),
+    "small_client": Source("small_client", ("pace",), 3),
     "wide_texts": Source("wide_texts", ("pace", "afl", "local"), 5),
 }
 """GPU benches' minutes are a GPU's."""
@@ -206,30 +211,68 @@ def _device() -> str:
 
 def changed_since(name: str) -> list[str]:
     """The methods of a result file, or of some of a bench's cells, whose code is another by now."""
-    codes = [line["code"] for line in kept.read(name).values()] or [stamps_now().get(name, {}).get("code", {})]
-    then = {(method, code) for of in codes for method, code in of.items()}
+    return sorted({method for codes in _codes(name) for method in _changed(codes)})
+
+
+def _codes(name: str) -> list[dict[str, str]]:
+    """The code that each cell of a bench is of, or a result file; empty where it was not recorded."""
+    unknown = dict.fromkeys(SOURCES[name].methods, "") if name in SOURCES else {}
+    return [line["code"] for line in kept.read(name).values()] or [{**unknown, **stamps_now().get(name, {}).get("code", {})}]
+
+
+def _changed(codes: Mapping[str, str]) -> list[str]:
     known = known_methods()
-    return sorted({method for method, code in then if method not in known or code_of(method) != code})
+    return [method for method, code in codes.items() if method not in known or code_of(method) != code]
 
 
 def age(*names: str) -> str:
-    """What a page says below a table: the commit that its figures are of, and of what they are older."""
-    said = []
-    for name in names:
-        commits = made_at(name)
-        if not commits:
-            said.append(f"`{name}`: of before commits were recorded, and of older code than this")
-            continue
-        changed = changed_since(name)
-        older = f", **older than the code of {', '.join(changed)}**" if changed else ""
-        said.append(f"`{name}`: commit {', '.join(commits)}{older}")
-    return f"*Figures: {'; '.join(said)}.*"
+    """What a page says below a table: of which commits its figures are, and whether the code is another by now."""
+    return f"*Figures: {'; '.join(f'`{name}` ({_commits(name)}){_older(name)}' for name in names)}.*"
+
+
+def _commits(name: str) -> str:
+    commits = made_at(name)
+    if not commits:
+        return "commit not recorded"
+    return f"commit {commits[0]}" if len(commits) == 1 else f"commits {commits[0]} to {commits[-1]}"
+
+
+def _older(name: str) -> str:
+    codes = _codes(name)
+    old = sum(bool(_changed(each)) for each in codes)
+    if _recorded(name) and not old:
+        return ""
+    part = "in part " if 0 < old < len([each for each in codes if each]) else ""
+    return f", {part}[older than today's code]({PAGE})"
+
+
+def _recorded(name: str) -> bool:
+    """Whether it is known of which commit figures are, and of which code."""
+    return bool(made_at(name)) and (name in SOURCES or any(_codes(name)) or bool(kept.read(name)))
+
+
+def page() -> str:
+    """docs/provenance.md: of every file what the lines below tables have no room for."""
+    files = sorted({path.stem for path in (*RESULTS.glob("*.json"), *kept.KEPT.glob("*.jsonl")) if path != STAMPS})
+    lines = ["| figures | commits | machine | methods whose code is another by now |", "| --- | --- | --- | --- |"]
+    for name in files:
+        commits, machines = ", ".join(made_at(name)) or "not recorded", "; ".join(_machines(name)) or "not recorded"
+        changed = ", ".join(changed_since(name)) or ("none" if _recorded(name) else "not recorded")
+        lines.append(f"| `{name}` | {commits} | {machines} | {changed} |")
+    return "\n".join(lines)
+
+
+def _machines(name: str) -> list[str]:
+    found = [line["machine"] for line in kept.read(name).values()]
+    if not found and (stamp := stamps_now().get(name)):
+        found = [f"{stamp['cores']} cores, {stamp['device']}"]
+    return [machine for machine in dict.fromkeys(found) if machine]
 
 
 def made_at(name: str) -> list[str]:
-    """The commits that a result file, or a bench's cells, are of."""
+    """The commits that a result file, or a bench's cells, are of, as far as that was recorded."""
     found = [line["commit"] for line in kept.read(name).values()] or [stamps_now().get(name, {}).get("commit")]
-    return [commit for commit in dict.fromkeys(found) if commit]
+    return [commit for commit in dict.fromkeys(found) if commit and commit != "unknown"]
 
 
 def stale() -> list[str]:

@@ -63,7 +63,7 @@ def tree_parts(tree: Sequence[Sequence[float]], count: int, left: float, right: 
         parts.append(
             f'<path d="M{xa:.1f} {ya:.1f}V{level:.1f}H{xb:.1f}V{yb:.1f}" fill="none" stroke="{GREY}" stroke-width="1.5"/>'
         )
-        parts.append(text(min(xa, xb) + 4, level - 4, f"{height:.1f}"))
+        parts.append(text(min(xa, xb) - 4, level + 4, f"{height:.1f}", "end"))
         nodes[count + k] = ((xa + xb) / 2, level)
     return [*parts, text((left + right) / 2, bottom + 36, "group", "middle")]
 

@@ -1,7 +1,7 @@
 """Every method under one protocol: the README's table, and the section of docs/results.md."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,11 @@ NAMES = {
     "fedrep": "FedRep, `mlp:256`", "feddbe": "FedDBE, `mlp:256`", "pace-linear": "PACE, linear map", "pace": "PACE",
 }  # fmt: skip
 OURS = ("pace-linear", "pace")
+CLOSED = ("local", "afl", "localclasses", "fedhip", "apfl", "fedcgs", "gh-ofl", "fedcof", "safle")
+"""Rivals without gradients."""
 FRONT = ("local", "afl", "localclasses", "fedhip", "apfl", "fedcof", "fedavg", "fedavg-ft", "pace-linear", "pace")
 """The README's rows: the methods of the papers, and of the others those that come closest."""
+Columns = Sequence[tuple[int, float]]
 COLUMNS = [(clients, alpha) for clients in (50, 100) for alpha in (0.1, 0.5, 1.0)]
 SPLITS = {
     "shares": "Test images in each client's training shares",
@@ -38,16 +41,26 @@ def found() -> dict[str, dict[str, Any]]:
     return {row["cell"]: row for row in load()["rows"]}
 
 
-def table(split: str, ways: tuple[str, ...] = WAYS, names: Iterable[str] = NAMES) -> str:
+def table(split: str, ways: tuple[str, ...] = WAYS, names: Iterable[str] = NAMES, columns: Columns = COLUMNS) -> str:
     """A row a method, a column a cell; PACE has a prior of its own."""
     rows = found()
-    lines = ["| | " + " | ".join(f"{clients} clients, {alpha}" for clients, alpha in COLUMNS) + " |", "| --- |" + " ---: |" * 6]
+    heads = [f"{clients} clients, {alpha}" for clients, alpha in columns]
+    lines = [f"| | {' | '.join(heads)} |", "| --- |" + " ---: |" * len(heads)]
     for name in names:
-        cells = [rows.get(f"{split}/{clients}/{alpha}/{name}") for clients, alpha in COLUMNS]
+        cells = [rows.get(f"{split}/{clients}/{alpha}/{name}") for clients, alpha in columns]
         if any(cells):
             texts = [_text(row, ("plain",) if name in OURS else ways, bold=name in OURS) for row in cells]
             lines.append(f"| {NAMES[name]} | {' | '.join(texts)} |")
+    told = [estimate(rows.get(f"{split}/{clients}/{alpha}/pace"), split) for clients, alpha in columns]
+    if any(told):
+        lines.append(f"| PACE's own estimate, without test images | {' | '.join(told)} |")
     return "\n".join(lines)
+
+
+def estimate(row: Row | None, split: str) -> str:
+    """What heads said of themselves, of the seeds in which that was kept."""
+    told = [each[key] for each in (row or {}).get("by_seed", {}).values() if (key := f"estimate_{split}") in each]
+    return f"{100 * np.mean(told):.1f}" if told else ""
 
 
 def _text(row: Row | None, ways: tuple[str, ...], bold: bool) -> str:
@@ -63,12 +76,12 @@ def scores(row: Row, way: str) -> dict[int, float]:
     return {seed: 100 * each[way] for seed, each in row["by_seed"].items() if way in each}
 
 
-def lead(split: str, clients: int, alpha: float, ours: str = "pace") -> tuple[float, str] | None:
+def lead(split: str, clients: int, alpha: float, ours: str = "pace", among: Iterable[str] = NAMES) -> tuple[float, str] | None:
     """By how many points PACE is ahead of the best of the others, however it is helped, in the seeds that both have; and which
     that is."""
     start, mine, away = f"{split}/{clients}/{alpha}/", found().get(f"{split}/{clients}/{alpha}/{ours}"), list[tuple[float, str]]()
     for cell, row in found().items():
-        if mine is None or not cell.startswith(start) or row["method"] in OURS:
+        if mine is None or not cell.startswith(start) or row["method"] in OURS or row["method"] not in among:
             continue
         for way in WAYS:
             theirs, own = scores(row, way), scores(mine, "plain")
@@ -77,9 +90,9 @@ def lead(split: str, clients: int, alpha: float, ours: str = "pace") -> tuple[fl
     return min(away, default=None)
 
 
-def leads(split: str, ours: str = "pace") -> list[float]:
+def leads(split: str, ours: str = "pace", among: Iterable[str] = NAMES) -> list[float]:
     """In every cell that was measured."""
-    return [one[0] for one in _leads(split, ours)]
+    return [one[0] for one in _leads(split, ours, among)]
 
 
 def best(split: str) -> str:
@@ -87,8 +100,8 @@ def best(split: str) -> str:
     return ", ".join(dict.fromkeys(NAMES[name] for _, name in _leads(split, "pace")))
 
 
-def _leads(split: str, ours: str) -> list[tuple[float, str]]:
-    return [one for clients, alpha in COLUMNS if (one := lead(split, clients, alpha, ours)) is not None]
+def _leads(split: str, ours: str, among: Iterable[str] = NAMES) -> list[tuple[float, str]]:
+    return [one for clients, alpha in COLUMNS if (one := lead(split, clients, alpha, ours, among)) is not None]
 
 
 def measured(split: str) -> bool:
@@ -99,6 +112,11 @@ def measured(split: str) -> bool:
 def front() -> str:
     """The README's."""
     return "\n\n".join([table("shares", ("plain", "with_prior"), FRONT), age("fair")])
+
+
+def choosing() -> str:
+    """The guide's: the most and the least different of a hundred clients."""
+    return "\n\n".join([table("shares", ("plain", "with_prior"), FRONT, [(100, 0.1), (100, 1.0)]), age("fair")])
 
 
 def says(split: str) -> str:

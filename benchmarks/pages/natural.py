@@ -54,18 +54,43 @@ def standing(rows: Sequence[Row], model: str) -> tuple[int, int, int]:
     return sum(gap > 0.01 for gap in gaps), sum(abs(gap) <= 0.01 for gap in gaps), sum(gap < -0.01 for gap in gaps)
 
 
-def says(rows: Sequence[Row], models: Sequence[str]) -> str:
+def said(rows: Sequence[Row], models: Sequence[str]) -> str:
+    """How PACE stands beside each of these."""
     counts = {model: standing(rows, model) for model in models}
-    told = "; ".join(f"{model} {won}, {level}, {lost}" for model, (won, level, lost) in counts.items() if won + level + lost)
-    if not told:
+    told = "; ".join(f"{model} {won}, {level}, {lost}" for model, (won, level, lost) in counts.items())
+    return f"tables on which PACE's error is lower than another's, within one in a hundred of it, and higher: {told}."
+
+
+def says(rows: Sequence[Row], models: Sequence[str]) -> str:
+    if not of(rows, "PACE"):
         return "PACE and the other federated methods are not measured yet."
-    return f"Data sets on which PACE's error or log loss is lower by more than one in a hundred, within that, and higher: {told}."
+    text = said(rows, models)
+    return text[0].upper() + text[1:]
 
 
 def natural() -> str:
     rows = kept.load("natural")
     models = [*OURS, *POOLED]
     return "\n\n".join([table(rows, models), says(rows, models[1:]), age("natural")])
+
+
+def front() -> str:
+    """The README's: natural clients, and data that no constant saw, in a sentence each."""
+    told = []
+    for name, called in (("natural", "clients that nobody cut"), ("untouched", "data that no constant saw")):
+        rows = [row for row in kept.load(name) if "accuracy" not in row or "auc" in row]
+        if name == "untouched":
+            rows = [row for row in rows if row["release"] == rows[-1]["release"]]
+        sets = [mine for mine in lines(rows) if of(mine, "PACE")]
+        link = f"[{called}](docs/data.md#{called.replace(' ', '-')})"
+        if not sets:
+            told.append(f"- On {link} PACE is not measured yet.")
+            continue
+        rows = [row for mine in sets for row in mine]
+        told.append(
+            f"- On {len(sets)} tables of {link}: {said(rows, ('Local', 'AFL', *POOLED))} The last three have the pooled rows."
+        )
+    return "\n".join(told)
 
 
 def heart() -> str:

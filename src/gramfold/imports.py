@@ -4,11 +4,15 @@ import importlib
 import importlib.util
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gramfold.errors import FileError, InstallError, OptionError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 def require(module: str, extra: str, what: str) -> Any:
@@ -53,3 +57,12 @@ def object_at(place: str, what: str) -> Any:
         return getattr(import_from(module), name)
     except Exception as error:  # whatever the user's own file raises
         raise OptionError(f"{what} {place} cannot be imported: {type(error).__name__}: {error}") from None
+
+
+def frame(rows: Sequence[Mapping[str, Any]]) -> "DataFrame":
+    """Rows of plain values as a pandas DataFrame."""
+    try:
+        import pandas
+    except ImportError:
+        raise InstallError("a data frame needs pandas: pip install pandas") from None
+    return pandas.DataFrame(list(rows))

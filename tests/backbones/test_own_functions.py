@@ -21,6 +21,11 @@ def test_a_function_is_a_backbone_as_it_stands():
     assert found.origin.name == f"python:{__name__}:lengths"
 
 
+def test_a_function_that_does_not_say_it_takes_texts_is_told_how():
+    with pytest.raises(gf.GramfoldError, match=r"takes texts, say so first: function\.kind = 'texts'"):
+        gf.load_data({"text": ["a b", "abc"] * 5, "label": [0, 1] * 5}, lambda texts: lengths(texts))
+
+
 def test_what_is_no_backbone_is_refused():
     said = "a backbone is a name, a network of torch or a function of a list of samples, not a int"
     with pytest.raises(gf.GramfoldError, match=said):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import gramfold as gf
 from gramfold.backbones import open_backbone
-from gramfold.backbones.series import rows_of
+from gramfold.backbones.series import GROUP, LENGTH, _competing, _quantile, rows_of
 from gramfold.errors import ClientsError, GramfoldError
 from gramfold.federation import load_npz
 
@@ -79,6 +79,31 @@ def test_shape_tells_whatever_the_level_and_the_unit():
     assert not np.allclose(moved[:, kernels:], rows_of(backbone, list(X))[:, kernels:])
 
 
+@given(st.integers(1, 9), st.integers(0, 2**16))
+def test_quartiles_are_numpy_s(steps, seed):
+    values = np.sort(np.random.default_rng(seed).standard_normal((3, steps)), axis=1)
+    for part in (0.0, 0.25, 0.5, 0.75, 1.0):
+        np.testing.assert_allclose(_quantile(values, part), np.quantile(values, part, axis=1), rtol=1e-12, atol=1e-12)
+
+
+def test_kernels_answers_are_those_of_the_definition(rng):
+    """Step by step and kernel by kernel: the best of a group gains what it answers, the worst a count."""
+    values, dilation = rng.standard_normal((3, 2, 20)).astype(np.float32), 2
+    there = (rng.random((3, 20)) < 0.8).astype(np.float32)
+    kernels = rng.standard_normal((2, GROUP, LENGTH)).astype(np.float32)
+    channels = np.array([[0, 1], [1, 0]])
+    expected = np.zeros((3, 2, 2, GROUP))
+    for i, group, step in np.ndindex(3, 2, 20):
+        places = step + dilation * (np.arange(LENGTH) - LENGTH // 2)
+        inside = (places >= 0) & (places < 20)
+        meets = np.where(inside, values[i][channels[group]].sum(0)[np.clip(places, 0, 19)], 0.0)
+        answers = kernels[group] @ meets
+        expected[i, 0, group, answers.argmax()] += there[i, step] * answers.max()
+        expected[i, 1, group, answers.argmin()] += there[i, step]
+    found = _competing(values, there, kernels, channels, dilation)
+    np.testing.assert_allclose(found, np.maximum(expected, 0).reshape(3, -1), rtol=1e-4, atol=1e-4)  # float32 sums
+
+
 def test_gaps_are_bridged():
     X, _ = waves(30, steps=80, channels=1)
     X = np.cumsum(X, axis=1)
@@ -120,6 +145,8 @@ def test_recordings_are_cut_into_windows():
         ([np.zeros(9), np.full(9, np.nan)], "series 1 has no number"),
         ([], "no series"),
         (np.zeros((2, 3)), "4 steps at least"),
+        (np.zeros((2, 3, 50)), r"3 steps of 50 channels; where steps come last, give X.transpose\(0, 2, 1\)"),
+        ("a file", "expected numbers, n x steps"),
     ],
 )
 def test_what_is_no_series_is_said_in_a_line(values, said):
@@ -130,6 +157,8 @@ def test_what_is_no_series_is_said_in_a_line(values, said):
 def test_windows_that_do_not_fit_are_refused():
     with pytest.raises(GramfoldError, match="cannot be cut into windows of 9 steps"):
         gf.windows(np.zeros(5), 9)
+    with pytest.raises(GramfoldError, match="give several recordings as a list"):
+        gf.windows(np.zeros((3, 20, 2)), 5)
     with pytest.raises(GramfoldError, match="20 steps"):
         gf.windows(np.zeros(20), 5, labels=[1, 2])
 
@@ -140,3 +169,24 @@ def test_series_that_look_like_grey_images_are_told_what_to_become(rng):
         gf.GramfoldError, match=r"series \(n x steps x channels\), which look like grey images, make rows by gf.series"
     ):
         gf.run("pace", gf.Federation.split(X, y, clients=2, partition="iid"))
+
+
+def test_series_whose_steps_come_last_are_noticed(rng):
+    with pytest.warns(UserWarning, match="6 steps and 50 channels; where steps come last"):
+        gf.series(rng.standard_normal((3, 6, 50)))
+
+
+@pytest.mark.parametrize(("key", "shape"), [("images", (40, 60, 3)), ("features", (40, 60, 3))])
+def test_a_file_that_calls_series_something_else_is_told_the_name(gramfold, tmp_path, rng, key, shape):
+    np.savez(tmp_path / "data.npz", **{key: rng.standard_normal(shape)}, labels=np.arange(40) % 2)
+    code, _, err = gramfold("run", str(tmp_path / "data.npz"), "--methods", "afl", "--clients", "2")
+    assert code == 2
+    assert "`series`" in err
+
+
+def test_a_file_of_events_and_times_is_refused_in_words(gramfold, tmp_path):
+    times = np.array([(True, 3.0)] * 20, dtype=[("event", "?"), ("time", "f8")])
+    np.savez(tmp_path / "data.npz", features=np.eye(20), labels=times)
+    code, _, err = gramfold("run", str(tmp_path / "data.npz"), "--methods", "afl")
+    assert code == 2
+    assert "survival times" in err

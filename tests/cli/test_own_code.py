@@ -5,6 +5,7 @@ import json
 import pytest
 
 FILE = """
+import gramfold as gf
 import numpy as np
 import torch
 
@@ -18,6 +19,9 @@ pictures = torch.utils.data.TensorDataset(images, labels)
 def sites():
     half = images.flatten(1).numpy(), labels.numpy()
     return {"north": half, "south": half}
+
+
+federation = gf.Federation.split(np.eye(20), np.arange(20) % 2, clients=2, partition="iid")
 
 
 def broken():
@@ -51,7 +55,11 @@ def test_a_function_makes_clients(gramfold, mine, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("nothing", "cannot be imported: AttributeError"), ("broken", "failed: OSError: the disk is gone")],
+    [
+        ("nothing", "cannot be imported: AttributeError"),
+        ("broken", "failed: OSError: the disk is gone"),
+        ("federation", "is a Federation, which is cut already"),
+    ],
 )
 def test_what_goes_wrong_in_the_users_file_is_one_line(gramfold, mine, tmp_path, name, said):
     code, out, err = gramfold("run", f"{mine}:{name}", "--out", str(tmp_path / "out"))
@@ -59,3 +67,9 @@ def test_what_goes_wrong_in_the_users_file_is_one_line(gramfold, mine, tmp_path,
     assert err.startswith("error: data ")
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_a_file_without_a_name_in_it_is_told_to_name_one(gramfold, mine, tmp_path):
+    code, _, err = gramfold("run", str(mine), "--out", str(tmp_path / "out"))
+    assert code == 2
+    assert f"{mine}:NAME" in err

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import gramfold as gf
 from gramfold.methods.parts.blend import ALPHAS, Blend
-from gramfold.solve.gcv import GRID, MAX_FREEDOM, choose_penalty, gcv_score, mean_squared_row
+from gramfold.solve.gcv import GRID, MAX_FREEDOM, Criterion, choose_penalty, mean_squared_row
 from gramfold.solve.leave_one_out import Kernel, left_out_residuals, leverages
 from gramfold.solve.ridge import factorise
 from strategies import PENALTIES, problems, relative
@@ -76,7 +76,8 @@ def test_gcv_equals_its_definition(problem):
     expected = [really_gcv(F, Y, penalty) for penalty in grid]
     # at the flat end of the grid neighbours differ by 1e-6, and the choice between them must not be rounding's;
     # the inverse above is, at condition numbers of up to 1e7, itself good to 1e-9
-    np.testing.assert_allclose([gcv_score(gram, cross, squares, n, float(p))[0] for p in grid], expected, rtol=1e-8)
+    criterion = Criterion(gram, [(cross, squares)], n)
+    np.testing.assert_allclose([criterion.at(float(p))[0] for p in grid], expected, rtol=1e-8)
 
 
 @given(problems(samples=(2, 30), width=(1, 20)))

@@ -11,6 +11,7 @@ import pytest
 import gramfold as gf
 from flower_cases import Sites
 from gramfold.export import write_onnx
+from gramfold.methods.differences.effects import CONFIDENCE
 from gramfold.methods.pace.candidates import PARTS
 from gramfold.methods.pace.effects import OwnEffects
 from gramfold.solve.random_effects import left_out
@@ -54,6 +55,7 @@ def found(differ: bool = True) -> gf.Result:
 
 
 GROUPED = gf.PACE(features="bias+linear", groups=True)
+BY_HAND = gf.PACE(features="bias+linear", groups={f"{i}": f"scanner {i % 2}" for i in range(6)})
 
 
 def predictions(result: gf.Result, federation: gf.Federation) -> np.ndarray:
@@ -91,6 +93,19 @@ def test_deviations_lie_within_their_intervals_as_often_as_promised():
         right.append(abs(value - own[1] * SLOPE) < sure)
         assert X.shape == (52, 4)
     assert np.mean(right) > 0.85
+
+
+def test_intervals_of_small_clients_are_as_wide_as_the_variances_have_them():
+    """Too few samples for a quantile of their own errors: the shared head's are twice as wide as they need to be."""
+    final: Any = found().run.broadcast
+    covered, widths, shared = [], [], final.pooled.spread[0]
+    for client in lines():
+        test = client.test()
+        low, high = found().heads[client.name].predict_interval(test.inputs, 0.95).T
+        covered.append(np.mean((low <= test.targets[:, 0]) & (test.targets[:, 0] <= high)))
+        widths.append(float(np.mean(high - low)))
+    assert 0.9 < np.mean(covered) < 0.98
+    assert np.mean(widths) < 0.75 * 2 * CONFIDENCE * shared
 
 
 def test_every_sample_is_left_out_of_the_mixed_model():
@@ -169,14 +184,17 @@ def test_a_head_is_a_program(federation, method, tmp_path):
     assert min(apart) < 1e-4  # one of its outputs: scores are another
 
 
-@pytest.mark.parametrize("method", [gf.PACE(), GROUPED, gf.MixedModel()], ids=["personal", "groups", "mixed model"])
+@pytest.mark.parametrize(
+    "method", [gf.PACE(), GROUPED, BY_HAND, gf.MixedModel()], ids=["personal", "groups", "groups by hand", "mixed model"]
+)
 def test_over_flower_clients_differ_as_in_process(method, tmp_path: Path):
-    federation = places() if method is GROUPED else lines(True, 12, 60)
+    grouped = method in (GROUPED, BY_HAND)
+    federation = places() if grouped else lines(True, 12, 60)
     expected, sites = gf.run(method, federation), Sites(tmp_path, federation)
     told = sites.run(method)["methods"][0]
     # values up to 10, after passes of a kernel ridge each, of which a metric is made, of which features are made
-    assert sites.distance(method, expected) < (1e-8 if method is GROUPED else 1e-3)
-    asked = "groups" if method is GROUPED else "variances"
+    assert sites.distance(method, expected) < (1e-8 if grouped else 1e-3)
+    asked = "groups" if grouped else "variances"
     assert told["chosen"][asked] == pytest.approx(expected.chosen[asked])
     assert all("deviations" not in client["chosen"] for client in told["clients"])  # these stay at their site
 

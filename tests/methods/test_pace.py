@@ -10,7 +10,7 @@ import gramfold as gf
 from gramfold.federation import Samples, Task, digits
 from gramfold.methods import ClientData
 from gramfold.methods.pace import PACE
-from gramfold.methods.pace.influence import OfFactor, blended
+from gramfold.methods.pace.influence import OfFactor
 from gramfold.numerics.padding import Padding
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.ridge import factorise
@@ -96,7 +96,7 @@ def test_own_samples_may_weigh_more_and_are_left_out_with_all_their_copies(n, fo
     W, alpha = np.linalg.solve(A, M), 7.0
     influence = OfFactor(factorise(A), mine[0], Padding([n]))
     np.testing.assert_allclose(influence.leverages[0], (mine[0] @ np.linalg.inv(A) * mine[0]).sum(1), rtol=1e-9)
-    move, left = blended(influence, (mine[1] - mine[0] @ W)[None], alpha, folded)
+    move, left = influence.blended((mine[1] - mine[0] @ W)[None], alpha, folded)
     P = np.linalg.solve(A + alpha * mine[0].T @ mine[0], M + alpha * mine[0].T @ mine[1])
     np.testing.assert_allclose(W + influence.solution(move)[0][0], P, rtol=1e-9, atol=1e-12)
     for i in (0, n - 1):

@@ -266,6 +266,8 @@ def test_what_is_not_served_is_said_in_one_line():
         gf.Federation.split(X, times)
     with pytest.raises(gf.GramfoldError, match="survival"):
         gf.Federation.from_clients({"a": (X, times), "b": (X, times)})
+    with pytest.raises(gf.GramfoldError, match="survival"):
+        gf.Federation.split(X, Y[:, 0], targets="survival")
     with pytest.raises(gf.GramfoldError, match=r"for one-hot rows use .argmax\(1\)"):
         gf.Federation.split(X, np.eye(3, dtype=int)[Y[:, 0]])
     with pytest.raises(gf.GramfoldError, match="for values use regression=True"):

@@ -202,6 +202,23 @@ def test_the_plot_is_an_svg_of_its_own(comparison, tmp_path):
     assert sum(part.get("class") == "dot" for part in root.iter()) == 9
 
 
+def test_a_plot_has_the_titles_of_its_axes_and_nothing_is_cut_off(comparison, tmp_path):
+    assert "accuracy %, mean over clients" in comparison.plot()
+    image = pytest.importorskip("matplotlib.image")
+    comparison.plot(tmp_path / "c.png")
+    pixels = image.imread(tmp_path / "c.png")[..., :3].min(-1)
+    border = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
+    assert (border == 1).all()
+    ink = np.flatnonzero((pixels < 0.5).any(1))
+    assert ink.max() > 0.9 * len(pixels)  # the title under the axis
+
+
+def test_a_notebook_shows_a_plot(comparison):
+    chart = comparison.plot()
+    assert chart._repr_svg_() == chart
+    ElementTree.fromstring(chart._repr_svg_())
+
+
 def test_a_frame_of_a_comparison(comparison):
     pytest.importorskip("pandas", reason="frames need pandas")
     frame = comparison.to_frame().set_index("method")

@@ -360,6 +360,18 @@ def test_mistakes_with_groups_are_one_line(data, frame, pandas):
         assert "\n" not in str(caught.value)
 
 
+def test_targets_that_are_not_one_class_each_are_told_where_to_go(data):
+    X, y, _ = data
+    times = np.array([(True, 3.0)] * len(y), dtype=[("event", "?"), ("time", "f8")])
+    for estimator in (gf.PersonalizedClassifier("afl"), gf.PersonalizedRegressor("afl")):
+        with pytest.raises(gf.InputError, match=r"survival times .* are not served yet"):
+            estimator.fit(X, times)
+    several = np.column_stack([y == y[0], y != y[-1]]).astype(int)
+    for given in (several, [["a", "b"][: k + 1] for k in several[:, 0]]):
+        with pytest.raises(gf.InputError, match=r"y has several labels; .*gf\.Federation\.split"):
+            gf.PersonalizedClassifier("afl").fit(X, given)
+
+
 def test_asked_without_groups_where_there_is_no_shared_model(data):
     X, y, site = data
     model = gf.PersonalizedClassifier("local").fit(X, y, groups=site)

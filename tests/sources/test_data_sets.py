@@ -165,7 +165,7 @@ class _Broken(Own):
         (_Alone(), r"_Alone: sample 0 is a ndarray; a data set gives pairs \(x, y\)"),
         (_Ragged(), r"_Ragged: sample 1 has shape \(4,\), sample 0 has \(3,\); bring them to one shape"),
         (_Broken(), "_Broken: sample 0 cannot be read: ValueError: no such disk"),
-        (5, "cannot read samples of a int"),
+        (5, "cannot read samples from int"),
     ],
 )
 def test_what_is_wrong_with_a_data_set_is_one_line(data, said):

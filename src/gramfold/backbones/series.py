@@ -12,6 +12,7 @@ straight line, and steps that are not there do not count.
 
 import math
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -21,16 +22,17 @@ import numpy as np
 
 from gramfold.backbones.base import Backbone, fingerprint, finished
 from gramfold.errors import SamplesError
-from gramfold.numerics import seeds
+from gramfold.numerics import seeds, threads
 from gramfold.origin import SERIES, KnownRows, known_rows
 
 LENGTH, GROUP = 9, 8
 """Steps of a kernel; kernels of a group."""
 FEATURES = 512
 LEAST_STEPS = 4
-BYTES = 2**20
+BYTES = 2**18
 """Of a block's answers to one group of kernels: what stays in a core's cache."""
 VERSION = "1"
+LAST = "; where steps come last, give X.transpose(0, 2, 1)"
 QUARTILES = (0.25, 0.5, 0.75)
 _SPECTRUM_FLOOR = 1e-6
 
@@ -43,7 +45,10 @@ class SeriesBackbone(Backbone):
 
     def __init__(self, features: int, steps: int, channels: int) -> None:
         if min(features, channels) < 1 or steps < LEAST_STEPS:
-            raise SamplesError(f"series need a channel and {LEAST_STEPS} steps at least, got {steps} x {channels}")
+            hint = LAST if channels > steps else ""
+            raise SamplesError(
+                f"series need a channel and {LEAST_STEPS} steps at least, got {steps} steps of {channels} channels{hint}"
+            )
         self.features, self.steps, self.channels = features, steps, channels
         self.name = f"rocket:{features}:{steps}x{channels}"
         self.fingerprint = fingerprint([self.name, LENGTH, GROUP, VERSION], [])
@@ -123,22 +128,30 @@ def _competing(values: np.ndarray, there: np.ndarray, kernels: np.ndarray, chann
     block = max(1, BYTES // (4 * GROUP * max(steps, 1)))
     for first in range(0, n, block):
         rows = slice(first, first + block)
-        weights = there[rows].reshape(-1)
+        weights, laid = there[rows], None
         for group in range(groups):
-            laid = padded[rows][:, channels[group]].sum(1)
-            window = np.stack([laid[:, k * dilation : k * dilation + steps].reshape(-1) for k in range(LENGTH)])
-            answers = kernels[group] @ window
+            if laid is None or not np.array_equal(channels[group], channels[group - 1]):
+                laid = _laid(padded[rows][:, channels[group]].sum(1), steps, dilation)
+            answers = (kernels[group] @ laid.reshape(LENGTH, -1)).reshape(GROUP, -1, steps)
             most, least = answers.max(0), answers.min(0)
-            shape = (GROUP, -1, steps)
-            best[group, :, rows] = ((answers == most) * (most * weights)).reshape(shape).sum(-1)
-            worst[group, :, rows] = ((answers == least) * weights).reshape(shape).sum(-1)
+            best[group, :, rows] = np.einsum("grs,rs->gr", answers == most, most * weights)
+            worst[group, :, rows] = np.einsum("grs,rs->gr", answers == least, weights)
     return np.asarray(np.maximum(np.concatenate([best, worst]).reshape(-1, n).T, 0.0))
+
+
+def _laid(values: np.ndarray, steps: int, dilation: int) -> np.ndarray:
+    """LENGTH x n x steps: what each weight of a kernel meets at each step of padded series."""
+    found = np.empty((LENGTH, len(values), steps), np.float32)
+    for k in range(LENGTH):
+        found[k] = values[:, k * dilation : k * dilation + steps]
+    return found
 
 
 def statistics(values: np.ndarray, level: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """Of the channels as they are: where they lie and how far they spread, as signed square roots and logarithms; of their
     course: the logarithm of what lies in each octave of frequencies."""
-    where = np.concatenate([values.mean(1), values.min(1), values.max(1), *np.quantile(values, QUARTILES, axis=1)])
+    ordered = np.sort(values, axis=1)
+    where = np.concatenate([values.mean(1), ordered[:, 0], ordered[:, -1], *(_quantile(ordered, part) for part in QUARTILES)])
     size = np.log(np.maximum(spread[:, 0], 1e-12))
     power = np.abs(np.fft.rfft(level, axis=1)[:, 1:]) ** 2 / max(level.shape[1] ** 2, 1)
     ends = [2**k for k in range(8)]
@@ -147,13 +160,25 @@ def statistics(values: np.ndarray, level: np.ndarray, spread: np.ndarray) -> np.
     return np.concatenate(parts).astype(np.float32)
 
 
+def _quantile(ordered: np.ndarray, part: float) -> np.ndarray:
+    """Of rows in rising order, as np.quantile has it, which takes longer than all else that is asked of a short series."""
+    below, beyond = divmod(part * (ordered.shape[1] - 1), 1.0)
+    low = ordered[:, int(below)]
+    return np.asarray(low + beyond * (ordered[:, min(int(below) + 1, ordered.shape[1] - 1)] - low))
+
+
 def as_series(values: Any, whose: str = "the series") -> list[np.ndarray]:
     """A list of series, each steps x channels: of an array n x T or n x T x channels, or of arrays of their own lengths."""
     if hasattr(values, "detach"):
         values = values.detach().cpu().numpy()
     if hasattr(values, "ndim") and values.ndim not in (2, 3):
         raise SamplesError(f"{whose}: expected series (n x steps or n x steps x channels), got shape {tuple(values.shape)}")
-    found = [np.asarray(one, dtype=np.float32) for one in values]
+    try:
+        found = [np.asarray(one, dtype=np.float32) for one in values]
+    except (TypeError, ValueError):
+        raise SamplesError(
+            f"{whose}: expected numbers, n x steps or n x steps x channels, or a list of arrays (steps x channels)"
+        ) from None
     found = [one[:, None] if one.ndim == 1 else one for one in found]
     if not found:
         raise SamplesError(f"{whose}: no series")
@@ -181,15 +206,18 @@ def series(values: Any, features: str = f"rocket:{FEATURES}", steps: int | None 
     kind, _, number = features.partition(":")
     if kind != "rocket" or not number.isdecimal():
         raise SamplesError(f"cannot read {features!r}; series have features rocket:N, such as rocket:{FEATURES}")
-    longest = steps if steps is not None else max(len(one) for one in listed)
-    return rows_of(SeriesBackbone(int(number), longest, listed[0].shape[1]), listed)
+    longest, channels = max(len(one) for one in listed), listed[0].shape[1]
+    if LEAST_STEPS <= longest < channels:
+        warnings.warn(f"series of {longest} steps and {channels} channels{LAST}", stacklevel=2)
+    return rows_of(SeriesBackbone(int(number), longest if steps is None else steps, channels), listed)
 
 
 def rows_of(backbone: Backbone, listed: Sequence[np.ndarray]) -> KnownRows:
     """The features of many series, computed on all cores, as rows that know what made them."""
     order = sorted(range(len(listed)), key=lambda i: len(listed[i]))  # series of like length together: little is padded
     batches = [order[i : i + backbone.batch] for i in range(0, len(order), backbone.batch)]
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()) as pool:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    with threads.limit(1), ThreadPoolExecutor(cores) as pool:  # products are small: threads of their own would only wait
         parts = list(pool.map(lambda rows: backbone([listed[i] for i in rows]), batches))
     found = np.empty((len(listed), parts[0].shape[1]), np.float32)
     for rows, part in zip(batches, parts, strict=True):

@@ -59,7 +59,11 @@ def _cut(recording: Any, length: int, step: int | None, labels: Any) -> tuple[np
     values = np.asarray(recording)
     values = values[:, None] if values.ndim == 1 else values
     step = length if step is None else step
-    if values.ndim != 2 or not 1 <= length <= len(values) or step < 1:
+    if values.ndim > 2:
+        raise SamplesError(
+            f"a recording is steps, or steps x channels, got shape {values.shape}; give several recordings as a list"
+        )
+    if not 1 <= length <= len(values) or step < 1:
         raise SamplesError(f"a recording of shape {values.shape} cannot be cut into windows of {length} steps, {step} apart")
     starts = range(0, len(values) - length + 1, step)
     cut = np.stack([values[start : start + length] for start in starts])

@@ -107,13 +107,7 @@ def _one_by_one(
 
 
 def _side_by_side(
-    bench: Bench,
-    options: Options,
-    folder: Path,
-    cells: Sequence[Cell],
-    ends: float | None,
-    progress: Progress | None,
-    jobs: int,
+    bench: Bench, options: Options, folder: Path, cells: Sequence[Cell], ends: float | None, progress: Progress | None, jobs: int
 ) -> None:
     """A cell begins when another ends, so that time that runs out leaves as few as possible begun. One that fails stops only
     those that need it, and is named at the end."""

@@ -18,7 +18,7 @@ from rich.progress import Progress as Bar
 
 from gramfold.errors import FileError, GramfoldError, OptionError
 from gramfold.extraction import FAIL, SKIP, Progress, default_cache, load_data
-from gramfold.federation import Dataset, load_dataset
+from gramfold.federation import Dataset, Federation, load_dataset
 from gramfold.imports import names_code, object_at
 from gramfold.report.text import duration
 from gramfold.sources import RELEASE_WORDS, Columns, Source, is_raw, source_of
@@ -105,6 +105,8 @@ class Reading:
         """The data set at a path, at several (each a client), or an embedded one; raw samples go through the backbone, or a
         table's encoder."""
         given: Any = data[0] if not isinstance(data, str) and len(data) == 1 else data
+        if isinstance(given, str) and given.endswith(".py"):
+            raise OptionError(f"name what is in {given}: {given}:NAME, a data set or a function that makes one")
         if names_code(given):
             given = made_at(given)
         elif isinstance(given, str) and self.backbone is None and not is_raw(given):
@@ -129,14 +131,16 @@ class Reading:
 def made_at(place: str) -> Any:
     """The data that FILE.py:NAME stands for; a function or a class is called for it."""
     found = object_at(place, "data")
-    if not (inspect.isroutine(found) or isinstance(found, type)):
-        return found
-    try:
-        return found()
-    except GramfoldError:
-        raise
-    except Exception as error:  # the user's own code
-        raise OptionError(f"data {place} failed: {type(error).__name__}: {error}") from None
+    if inspect.isroutine(found) or isinstance(found, type):
+        try:
+            found = found()
+        except GramfoldError:
+            raise
+        except Exception as error:  # the user's own code
+            raise OptionError(f"data {place} failed: {type(error).__name__}: {error}") from None
+    if isinstance(found, Federation):
+        raise OptionError(f"data {place} is a Federation, which is cut already; give the data that it is cut from, or use gf.run")
+    return found
 
 
 def _listed(names: str | None) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from gramfold.engines.events import to
 from gramfold.errors import FileError, OptionError
 from gramfold.federation import Dataset, Federation
 from gramfold.methods import ANALYTIC, GRADIENT, METHODS, ON_IMAGES, Method, make_method
-from gramfold.methods.protocol import INSTEAD
+from gramfold.methods.protocol import instead
 from gramfold.privacy import DP, Privacy, SecureSum
 from gramfold.progress import display
 from gramfold.report import comparison_table, result_table
@@ -189,7 +189,8 @@ def _compatible(methods: list[Method], dataset: Dataset, is_group: bool) -> list
     supported = [method for method in methods if kind in method.input_kinds]
     if not supported or (len(supported) < len(methods) and not is_group):
         unsupported = next(method.name for method in methods if kind not in method.input_kinds)
-        raise OptionError(f"{dataset.name} holds {kind}, which {unsupported} does not support; {INSTEAD[kind]}")
+        remedy = instead(kind, dataset.inputs.shape[1:])
+        raise OptionError(f"{dataset.name} holds {kind}, which {unsupported} does not support; {remedy}")
     return supported
 
 

@@ -24,15 +24,7 @@ PRESETS = {
     "five": ("contrast+pad:1+conv:32:3+split:0+max:2+pad:1+conv:64:3+split:0+max:2+pad:1+conv:64:3+split:0+dense:128+relu"),
 }
 SOLVED = ("conv", "dense")
-_ARITY = {
-    "pad": (1, 1),
-    "conv": (2, 3),
-    "dense": (1, 2),
-    "max": (1, 1),
-    "mean": (1, 1),
-    "grid": (1, 1),
-    "contrast": (0, 0),
-}
+_ARITY = {"pad": (1, 1), "conv": (2, 3), "dense": (1, 2), "max": (1, 1), "mean": (1, 1), "grid": (1, 1), "contrast": (0, 0)}
 """The minimum and maximum number of a term's arguments, which are whole numbers."""
 
 

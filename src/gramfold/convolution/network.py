@@ -11,8 +11,8 @@ import numpy as np
 from gramfold.convolution.description import SOLVED, Step, parse
 from gramfold.convolution.filters import codes
 from gramfold.errors import FeaturesError
-from gramfold.features import ACTIVATIONS, fingerprint_of
-from gramfold.features.base import MOST_DRAWN, whole
+from gramfold.features import ACTIVATIONS
+from gramfold.features.base import MOST_DRAWN, LearnedMap, whole
 from gramfold.moments import Implied
 from gramfold.numerics import arrays, stopwatch
 from gramfold.numerics.arrays import Array
@@ -27,12 +27,12 @@ CONTRAST_FLOOR = 1e-3
 """Added to a patch's variance before it is divided by it: flat patches are noise. Pixels have a variance of about one."""
 
 
-class ConvolutionMap:
+class ConvolutionMap(LearnedMap):
     """Callable on images (n x H x W x channels, bytes or floats in [0, 1]) once all layers are there: [1, what they end in].
 
     `description` is {"kind": "convolution", "network": text, "shape": H W channels, "seed": number}; the arrays are "layer.0",
     "layer.1", ...: numbers of a patch x filters, the constant's row first. With fewer of them the network ends before the first
-    layer that has none. A `fingerprint` that is given is trusted.
+    layer that has none.
     """
 
     kind: ClassVar[str] = "convolution"
@@ -40,7 +40,7 @@ class ConvolutionMap:
     tabular: ClassVar[bool] = False
 
     def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array], fingerprint: str | None = None) -> None:
-        self.description = {"kind": self.kind, **description}
+        super().__init__(description, layers, fingerprint)
         height, width, channels = (whole(side, "shape") for side in self.description["shape"])
         self.shape = (height, width, channels)
         self.inputs = height * width * channels
@@ -61,11 +61,6 @@ class ConvolutionMap:
         self.dim = self.next.patch
         if self._widest() > MOST_DRAWN:
             raise FeaturesError(f"images of shape {self.shape} become too large in {self.description['network']!r}")
-        self._fingerprint = fingerprint
-
-    @classmethod
-    def restore(cls, description: Mapping[str, Any], arrays: Mapping[str, Array], fingerprint: str | None) -> "ConvolutionMap":
-        return cls(description, arrays, fingerprint)
 
     @property
     def coded(self) -> bool:
@@ -80,10 +75,6 @@ class ConvolutionMap:
     def steps(self) -> Sequence[Step]:
         """The terms before the next layer, those with weights solved."""
         return self._before
-
-    @functools.cached_property
-    def fingerprint(self) -> str:
-        return self._fingerprint or fingerprint_of(self.description, self.arrays)
 
     def one_unit(self, inputs: bool | None) -> bool | None:
         return True

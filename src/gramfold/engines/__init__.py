@@ -29,11 +29,7 @@ class RunMethod(Protocol):
 
 
 @contextmanager
-def open_engine(
-    engine: str,
-    federation: Federation,
-    options: RunOptions = USUAL,
-) -> Iterator[RunMethod]:
+def open_engine(engine: str, federation: Federation, options: RunOptions = USUAL) -> Iterator[RunMethod]:
     """Run methods one after another; what the engine needs is started once and stopped at the end of the block."""
     if engine != "dask" and not (options.cluster is options.heads is None):
         raise OptionError("cluster= and heads= are for engine='dask'; elsewhere leave them out: result.heads has the heads")
@@ -105,7 +101,10 @@ def run(
     if not isinstance(method, Method):
         raise OptionError(f"a method is a name such as 'pace', or an instance such as gf.PACE(); got {method!r}")
     if not isinstance(federation, Federation):
-        raise OptionError(f"run needs a Federation, got {type(federation).__name__}; see Federation.split and from_clients")
+        raise OptionError(
+            f"run needs a Federation, got {type(federation).__name__}; make one by gf.Federation.split(X, y), "
+            "from_clients({name: data}) or from_dataset(gf.load_data(data))"
+        )
     if precision is not None:
         method = replace(method, precision=precision)
     folder = None if checkpoint is None else Path(checkpoint)

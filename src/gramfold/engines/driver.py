@@ -42,13 +42,7 @@ class State:
 class Driver:
     """One run of one method over a transport."""
 
-    def __init__(
-        self,
-        method: Method,
-        transport: Transport,
-        options: RunOptions,
-        state: State | None = None,
-    ) -> None:
+    def __init__(self, method: Method, transport: Transport, options: RunOptions, state: State | None = None) -> None:
         """`method`: as the options have prepared it."""
         self.method, self.transport, self.options = method, transport, options
         self.state = state if state is not None else State(self._begin())

@@ -259,7 +259,7 @@ class InProcess(Transport):
             with stopwatch.phase("personalize"):
                 made |= zip(names, final.method.personalize_many(clients, final.broadcast), strict=True)
         tests = partial(self._tests, names)
-        done += final.finished(clients, tests, replies, {name: made.pop(name) for name in names if name in made}, self.device)
+        done += final.all_finished(clients, tests, replies, {name: made.pop(name) for name in names if name in made}, self.device)
 
     def _tests(self, names: Sequence[str]) -> list[Samples]:
         return [self._by_name[name].test() for name in names]

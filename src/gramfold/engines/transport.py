@@ -70,7 +70,11 @@ class Final:
     task: Task
     root: SharedRoot = field(default_factory=SharedRoot)
 
-    def finished(
+    def finished(self, client: ClientData, test: Callable[[], Samples], reply: Record) -> "Finished":
+        """What one client answers: its head, and how it does on its test samples."""
+        return self.all_finished([client], lambda: [test()], [reply], {})[0]
+
+    def all_finished(
         self,
         clients: Sequence[ClientData],
         tests: Callable[[], Sequence[Samples]],
@@ -78,7 +82,7 @@ class Final:
         made: Mapping[str, Head],
         device: str = "cpu",
     ) -> list["Finished"]:
-        """What clients answer: their heads, unless those are made already, and how they do on their test samples."""
+        """What several clients answer, of which some heads may be made already; on a `device` together."""
         with stopwatch.phase("personalize"):
             empty = next((client.name for client in clients if not client.train.n), None)
             if empty is not None:

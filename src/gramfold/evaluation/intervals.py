@@ -15,28 +15,30 @@ from gramfold.evaluation.statistics import CONFIDENCE
 
 Interval = tuple[float, float]
 HALVINGS = 50
+Z = float(ndtri((1 + CONFIDENCE) / 2))
+"""Standard errors to either side of a normal figure that hold it with that confidence."""
 
 
-def wilson(right: float, n: float, confidence: float = CONFIDENCE) -> Interval:
+def wilson(right: float, n: float) -> Interval:
     """Of a share.
 
     >>> low, high = wilson(10, 10)
     >>> round(low, 2), high
     (0.72, 1.0)
     """
-    z = _z(confidence)
+    z = Z
     centre, room = (right + z**2 / 2) / (n + z**2), z * np.sqrt(right * (1 - right / n) + z**2 / 4) / (n + z**2)
     return max(0.0, float(centre - room)) if right else 0.0, min(1.0, float(centre + room)) if right < n else 1.0
 
 
-def of_auc(found: float, positives: int, negatives: int, confidence: float = CONFIDENCE) -> Interval:
+def of_auc(found: float, positives: int, negatives: int) -> Interval:
     """Of an area under the ROC curve.
 
     >>> low, high = of_auc(1.0, 3, 7)
     >>> round(low, 2), high
     (0.6, 1.0)
     """
-    z, half = _z(confidence), (positives + negatives) / 2
+    z, half = Z, (positives + negatives) / 2
 
     def reaches(area: float) -> bool:
         """Whether what was found lies within z standard errors of a true area (Hanley and McNeil's, for classes alike in
@@ -59,22 +61,18 @@ def of_mean(values: Sequence[float], intervals: Sequence[Interval]) -> Interval:
     return float(middle.mean()) - reach[0], float(middle.mean()) + reach[1]
 
 
-def percentiles(values: np.ndarray, confidence: float = CONFIDENCE) -> Interval:
-    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
+def percentiles(values: np.ndarray) -> Interval:
+    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high)
 
 
-def percentiles_of(values: Mapping[str, np.ndarray], confidence: float = CONFIDENCE) -> dict[str, Interval]:
+def percentiles_of(values: Mapping[str, np.ndarray]) -> dict[str, Interval]:
     """Of several, each with as many draws; at once, since NumPy takes longer to begin than to count."""
     if not values:
         return {}
     drawn = np.stack(list(values.values()))
-    lows, highs = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
+    lows, highs = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=1)
     return {key: (float(low), float(high)) for key, low, high in zip(values, lows, highs, strict=True)}
-
-
-def _z(confidence: float) -> float:
-    return float(ndtri((1 + confidence) / 2))
 
 
 def _end(reaches: Callable[[float], bool], inside: float, outside: float) -> float:

@@ -14,7 +14,7 @@ from gramfold.evaluation.ranking import auc
 from gramfold.evaluation.scored import LEAST, Scored
 from gramfold.evaluation.several import score_labels
 from gramfold.federation import Samples
-from gramfold.heads import Head, Mapped, Together
+from gramfold.heads import Head, Together
 from gramfold.heads.counts import Counts
 from gramfold.heads.several import SeveralLabels
 from gramfold.numerics.arrays import to_numpy
@@ -68,12 +68,11 @@ class Evaluation:
         return {**{f"test_{key}": value for key, value in named.items()}, **ends}
 
 
-def score_head(head: Head, samples: Samples, mapped: Mapped | None = None, uncertain: bool = True) -> Scored:
-    """The score of a head on samples; `mapped` is what heads scored on the same samples have in common. `uncertain`: with
-    intervals."""
+def score_head(head: Head, samples: Samples, uncertain: bool = True) -> Scored:
+    """The score of a head on samples. `uncertain`: with intervals."""
     if not samples.n:
         return Scored(0)
-    return scored_by(head, to_numpy(head.scores(samples.inputs, mapped)), samples, uncertain)
+    return scored_by(head, to_numpy(head.scores(samples.inputs)), samples, uncertain)
 
 
 def score_each(

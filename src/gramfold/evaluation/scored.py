@@ -16,6 +16,17 @@ LEAST = np.finfo(np.float64).tiny
 """The least probability that counts as one: the logarithm of none at all is no number."""
 
 
+class PerSample:
+    """A figure that is a sum over samples, divided by their number."""
+
+    def __init__(self, total: str) -> None:
+        self.total = total
+
+    def __get__(self, scored: "Scored", kind: type | None = None) -> float | None:
+        total: float | None = getattr(scored, self.total)
+        return None if total is None or not scored.n else total / scored.n
+
+
 @dataclass(frozen=True)
 class Scored:
     """A head on n samples: correct predictions for classification, summed squared error for regression; and what goes beside."""
@@ -93,25 +104,11 @@ class Scored:
     def accuracy(self) -> float | None:
         return self.right / self.n if self.n else None
 
-    @property
-    def log_loss(self) -> float | None:
-        return None if self.surprise is None or not self.n else self.surprise / self.n
-
-    @property
-    def brier(self) -> float | None:
-        return None if self.quadratic is None or not self.n else self.quadratic / self.n
-
-    @property
-    def rank_error(self) -> float | None:
-        return None if self.rank_errors is None or not self.n else self.rank_errors / self.n
-
-    @property
-    def rps(self) -> float | None:
-        return None if self.rank_losses is None or not self.n else self.rank_losses / self.n
-
-    @property
-    def deviance(self) -> float | None:
-        return None if self.deviances is None or not self.n else self.deviances / self.n
+    log_loss = PerSample("surprise")
+    brier = PerSample("quadratic")
+    rank_error = PerSample("rank_errors")
+    rps = PerSample("rank_losses")
+    deviance = PerSample("deviances")
 
     @property
     def rmse(self) -> float | None:

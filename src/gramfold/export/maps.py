@@ -61,7 +61,7 @@ def _projection(graph: Graph, spec: Projection, rows: str, place: Place) -> str:
     return ACTIVATIONS[spec.activation](graph, graph.matmul(rows, spec.matrix(*place)))
 
 
-def _fourier(graph: Graph, spec: Fourier | Pairs, rows: str, place: Place) -> str:
+def _fourier(graph: Graph, spec: Fourier, rows: str, place: Place) -> str:
     frequencies, phases = spec.waves(*place)
     return graph.add("Cos", graph.plus(graph.matmul(rows, frequencies), phases))
 

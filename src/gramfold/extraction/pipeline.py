@@ -121,11 +121,7 @@ def _shifted(progress: Progress, first: int, computed: int, total: int) -> Calla
 
 
 def _rows(
-    backbone: Backbone,
-    items: Sequence[Any],
-    pool: ThreadPoolExecutor,
-    deal: Deal,
-    progress: Callable[[int], None] | None,
+    backbone: Backbone, items: Sequence[Any], pool: ThreadPoolExecutor, deal: Deal, progress: Callable[[int], None] | None
 ) -> np.ndarray:
     """The features of some samples; a row of NaN for one that cannot be read."""
     found: list[np.ndarray] = []

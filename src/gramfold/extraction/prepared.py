@@ -11,7 +11,8 @@ import numpy as np
 from numpy.lib import format as npy
 
 from gramfold.backbones import Backbone, open_backbone, reopen
-from gramfold.errors import FileError, SamplesError
+from gramfold.backbones.function import FunctionBackbone
+from gramfold.errors import ColumnsError, FileError, SamplesError
 from gramfold.extraction.pipeline import FAIL, Progress, extract
 from gramfold.federation import Dataset
 from gramfold.federation.raw import dataset_of, in_order, table_dataset
@@ -20,7 +21,7 @@ from gramfold.numerics import inputs as check
 from gramfold.origin import TABLE, Origin
 from gramfold.progress import display
 from gramfold.sources import RELEASE_WORDS, Columns, Source, TableEncoder, encoded, raw_table, source_of
-from gramfold.sources.base import COLUMNS, NUMBERS
+from gramfold.sources.base import COLUMNS, NUMBERS, TEXTS
 from gramfold.wire.npz import read_arrays
 
 ROWS = 4096
@@ -79,7 +80,7 @@ def load_data(
         targets=targets, names=tuple(labels or ()),
     )  # fmt: skip
     which = in_order(which, data)
-    source = source_of(data, which, None if backbone is None else backbone.kind)
+    source = source_of(data, which) if backbone is None else _source_for(backbone, data, which)
     if backbone is not None:
         with _shown(progress, source, backbone) as report:
             found = extract(source, backbone, cache, unreadable=unreadable, progress=report)
@@ -87,6 +88,15 @@ def load_data(
     if source.kind not in (COLUMNS, NUMBERS):
         raise SamplesError(f"{source.name} holds {source.kind}; name a backbone for them, such as {_SUCH_AS[source.kind]}")
     return table_dataset(source, release_words, encoder, whole)
+
+
+def _source_for(backbone: Backbone, data: Any, which: Columns) -> Source:
+    try:
+        return source_of(data, which, backbone.kind)
+    except ColumnsError as error:
+        if not isinstance(backbone, FunctionBackbone) or backbone.kind == TEXTS:
+            raise
+        raise ColumnsError(f"{error}; if the function takes texts, say so first: function.kind = 'texts'") from None
 
 
 @contextmanager

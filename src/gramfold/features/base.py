@@ -7,13 +7,13 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from gramfold.errors import FeaturesError
 from gramfold.moments import Implied
-from gramfold.numerics import arrays, stopwatch
+from gramfold.numerics import arrays, stopwatch, work
 from gramfold.numerics.arrays import Array
 
 Function = Callable[[Array], Array]
@@ -186,6 +186,7 @@ class DrawnMap:
 
     def gradients(self, rows: Array, directions: Array) -> Array:
         """The gradient of <features(x_i), direction_i> with respect to x_i, for every float64 row (n x inputs)."""
+        work.add(features=rows.shape[0] * self.dim)
         return self._spec.gradient(self.inputs, self.description["seed"], str(self.description["name"]))(rows, directions)
 
     @property
@@ -202,14 +203,40 @@ class DrawnMap:
 
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim) of rows (n x inputs), of the same kind and on the same device."""
-        if inputs.ndim != 2 or inputs.shape[1] != self.inputs:
-            raise FeaturesError(f"expected rows of {self.inputs} numbers, got an array of shape {tuple(inputs.shape)}")
+        require_rows(inputs, self.inputs)
         function = self._function
+        work.add(features=inputs.shape[0] * self.dim)
         with stopwatch.phase("features"):
             if arrays.is_sparse(inputs):  # dense a block at a time: the rows may be far wider than the features
                 blocks = arrays.blocks(inputs.shape[0], self.inputs) or [slice(0, 0)]
                 return arrays.concatenate([function(arrays.float64(inputs[block])) for block in blocks])
             return function(arrays.float64(inputs))
+
+
+class LearnedMap:
+    """A map that holds arrays which were learned. A `fingerprint` that is given is trusted."""
+
+    kind: ClassVar[str]
+    inputs: int
+    arrays: Mapping[str, Array]
+
+    def __init__(self, description: Mapping[str, Any], learned: Mapping[str, Array], fingerprint: str | None = None) -> None:
+        self.description = {"kind": self.kind, **description}
+        self._fingerprint = fingerprint
+
+    @classmethod
+    def restore(cls, description: Mapping[str, Any], arrays: Mapping[str, Array], fingerprint: str | None) -> Self:
+        return cls(description, arrays, fingerprint)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        return self._fingerprint or fingerprint_of(self.description, self.arrays)
+
+
+def require_rows(inputs: Array, width: int) -> None:
+    """Raise unless these are rows of so many numbers."""
+    if inputs.ndim != 2 or inputs.shape[1] != width:
+        raise FeaturesError(f"expected rows of {width} numbers, got an array of shape {tuple(inputs.shape)}")
 
 
 def whole(value: Any, what: str) -> int:

@@ -11,18 +11,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramfold.errors import FeaturesError
-from gramfold.features.base import MOST_DRAWN, DrawnMap, Function, constant, draw_described, fingerprint_of
+from gramfold.features.base import MOST_DRAWN, DrawnMap, Function, LearnedMap, constant, draw_described
 from gramfold.features.maps import ACTIVATIONS
 from gramfold.moments import Implied
 from gramfold.numerics import seeds, stopwatch
 from gramfold.numerics.arrays import Array, like
 
 
-class DeepMap:
+class DeepMap(LearnedMap):
     """Callable on rows: the drawn base, then one residual step for each layer.
 
     `description` is {"kind": "deep", "base": a drawn map's description, "activation": a name}; the arrays are "inner.0" (A_0),
-    "outer.0" (W_0), "inner.1", ..., all dim x outputs. A `fingerprint` that is given is trusted.
+    "outer.0" (W_0), "inner.1", ..., all dim x outputs.
     """
 
     kind: ClassVar[str] = "deep"
@@ -30,7 +30,7 @@ class DeepMap:
     tabular: ClassVar[bool] = False
 
     def __init__(self, description: Mapping[str, Any], layers: Mapping[str, Array], fingerprint: str | None = None) -> None:
-        self.description = {"kind": self.kind, **description}
+        super().__init__(description, layers, fingerprint)
         self.base = draw_described(self.description["base"])
         self.inputs, self.dim = self.base.inputs, self.base.dim
         self.layers = len(layers) // 2
@@ -46,15 +46,6 @@ class DeepMap:
             raise FeaturesError(f"a deep map of {self.dim} features has matrices that are too large")
         if self.description["activation"] not in ACTIVATIONS:
             raise FeaturesError(f"unknown activation {self.description['activation']!r}; known: {', '.join(ACTIVATIONS)}")
-        self._fingerprint = fingerprint
-
-    @classmethod
-    def restore(cls, description: Mapping[str, Any], arrays: Mapping[str, Array], fingerprint: str | None) -> "DeepMap":
-        return cls(description, arrays, fingerprint)
-
-    @functools.cached_property
-    def fingerprint(self) -> str:
-        return self._fingerprint or fingerprint_of(self.description, self.arrays)
 
     @property
     def saw_labels(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramfold.errors import FeaturesError
-from gramfold.features.base import DrawnMap, draw_described, fingerprint_of, whole
+from gramfold.features.base import DrawnMap, LearnedMap, draw_described, require_rows, whole
 from gramfold.moments import Implied
 from gramfold.numerics import arrays, stopwatch
 from gramfold.numerics.arrays import Array
@@ -18,7 +18,7 @@ HAIR = 1e-4
 """By how much directions that were rounded to float32 may lengthen the square of a row, relative to it."""
 
 
-class DirectionsMap:
+class DirectionsMap(LearnedMap):
     """Callable on rows, sparse or not. `description` is {"kind": "directions", "inputs": number, "map": the description of a
     drawn map of the directions}; the arrays are "columns" (k places) and "directions" (k x r, orthonormal)."""
 
@@ -27,7 +27,7 @@ class DirectionsMap:
     saw_labels: ClassVar[bool] = False
 
     def __init__(self, description: Mapping[str, Any], learned: Mapping[str, Array], fingerprint: str | None = None) -> None:
-        self.description = {"kind": self.kind, **description}
+        super().__init__(description, learned, fingerprint)
         self.inputs, self.after = whole(self.description["inputs"], "inputs"), draw_described(self.description["map"])
         if set(learned) != {COLUMNS, DIRECTIONS}:
             raise FeaturesError("a map to directions needs its columns and its directions")
@@ -39,11 +39,7 @@ class DirectionsMap:
             raise FeaturesError(f"the columns of a map to directions must be among its {self.inputs} inputs")
         if tuple(learned[DIRECTIONS].shape) != (len(places), self.after.inputs):
             raise FeaturesError(f"directions must be {self.after.inputs} of {len(places)} numbers each")
-        self.columns, self.dim, self._fingerprint = places, self.after.dim, fingerprint
-
-    @classmethod
-    def restore(cls, description: Mapping[str, Any], arrays: Mapping[str, Array], fingerprint: str | None) -> "DirectionsMap":
-        return cls(description, arrays, fingerprint)
+        self.columns, self.dim = places, self.after.dim
 
     @classmethod
     def of(cls, inputs: int, columns: Array, directions: Array, after: DrawnMap) -> "DirectionsMap":
@@ -52,10 +48,6 @@ class DirectionsMap:
     def before(self, after: DrawnMap) -> "DirectionsMap":
         """The same directions, with another map of them."""
         return DirectionsMap({"inputs": self.inputs, "map": after.description}, self.arrays)
-
-    @functools.cached_property
-    def fingerprint(self) -> str:
-        return self._fingerprint or fingerprint_of(self.description, self.arrays)
 
     @functools.cached_property
     def directions(self) -> np.ndarray:
@@ -79,8 +71,7 @@ class DirectionsMap:
 
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim)."""
-        if inputs.ndim != 2 or inputs.shape[1] != self.inputs:
-            raise FeaturesError(f"expected rows of {self.inputs} numbers, got an array of shape {tuple(inputs.shape)}")
+        require_rows(inputs, self.inputs)
         if arrays.is_traced():
             return self._features(inputs)
         with stopwatch.phase("features"):

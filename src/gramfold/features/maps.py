@@ -203,16 +203,22 @@ class Fourier(FeatureMap):
     def drawn(self, inputs: int) -> int:
         return inputs * self.dim
 
+    def frequencies(self, inputs: int, seed: int, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Omega and b, drawn."""
+        stream = seeds.frozen(seed, f"{name}/fourier")
+        frequencies = stream.standard_normal((inputs, self.dim)) * (self.scale / math.sqrt(inputs))
+        return frequencies, stream.uniform(0, 2 * math.pi, self.dim)
+
     def waves(self, inputs: int, seed: int, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Omega and b, as NumPy arrays."""
-        frequencies, phases = _frequencies(inputs, self.dim, self.scale, seed, name)
+        frequencies, phases = _waves(self, inputs, seed, name)
         return frequencies(np.empty(0)), phases(np.empty(0))
 
     def one_unit(self, inputs: bool | None) -> bool | None:
         return True
 
     def function(self, inputs: int, seed: int, name: str) -> Function:
-        frequencies, phases = _frequencies(inputs, self.dim, self.scale, seed, name)
+        frequencies, phases = _waves(self, inputs, seed, name)
 
         def cosine(rows: Array) -> Array:
             angles = rows @ frequencies(rows)
@@ -222,7 +228,7 @@ class Fourier(FeatureMap):
         return cosine
 
     def gradient(self, inputs: int, seed: int, name: str) -> Gradient:
-        frequencies, phases = _frequencies(inputs, self.dim, self.scale, seed, name)
+        frequencies, phases = _waves(self, inputs, seed, name)
 
         def along(rows: Array, directions: Array) -> Array:
             angles = rows @ frequencies(rows)
@@ -288,12 +294,10 @@ class Nystroem(FeatureMap):
         return lambda rows: self._similarity(rows, landmarks(rows)) @ whiten(rows)
 
 
-@functools.lru_cache(maxsize=4)
-def _frequencies(inputs: int, dim: int, scale: float, seed: int, name: str) -> tuple[Function, Function]:
-    """Omega and b of a Fourier map."""
-    stream = seeds.frozen(seed, f"{name}/fourier")
-    frequencies = stream.standard_normal((inputs, dim)) * (scale / math.sqrt(inputs))
-    return constant(frequencies), constant(stream.uniform(0, 2 * math.pi, dim))
+@functools.lru_cache(maxsize=8)
+def _waves(spec: Fourier, inputs: int, seed: int, name: str) -> tuple[Function, Function]:
+    frequencies, phases = spec.frequencies(inputs, seed, name)
+    return constant(frequencies), constant(phases)
 
 
 def _check_dim(dim: int) -> None:

@@ -3,7 +3,6 @@
 T = base I + axes axes' says which directions of the inputs matter, and travels with the map; frequencies come from the seed.
 """
 
-import functools
 import itertools
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from gramfold.errors import FeaturesError
-from gramfold.features.base import DrawnMap, draw_described, fingerprint_of
+from gramfold.features.base import DrawnMap, LearnedMap, draw_described, require_rows
 from gramfold.features.maps import LONG, REACH, Normalize, standardised
 from gramfold.moments import Implied
 from gramfold.numerics import arrays, stopwatch
@@ -41,17 +40,17 @@ class Block:
     metric: Metric
 
 
-class MetricMap:
+class MetricMap(LearnedMap):
     """Callable on rows. `description` is {"kind": "metric", "plain": a drawn map's description, "blocks": [such descriptions]};
     the arrays are "axes.0" (inputs x rank) and "base.0" (one number), "axes.1", ... Where columns are standardised there are also
     "centre" and "scale", one number a column, and in the description "tails", beyond which they go on as logarithms, and "reach",
-    which bounds them; elsewhere rows are brought to the length sqrt(d). A `fingerprint` that is given is trusted.
+    which bounds them; elsewhere rows are brought to the length sqrt(d).
     """
 
     kind: ClassVar[str] = "metric"
 
     def __init__(self, description: Mapping[str, Any], learned: Mapping[str, Array], fingerprint: str | None = None) -> None:
-        self.description = {"kind": self.kind, **description}
+        super().__init__(description, learned, fingerprint)
         self.plain = draw_described(self.description[PLAIN])
         drawn = [draw_described(block) for block in self.description["blocks"]]
         names = [(f"axes.{i}", f"base.{i}") for i in range(len(drawn))]
@@ -70,16 +69,11 @@ class MetricMap:
         if columns and any(tuple(learned[name].shape) != (self.inputs,) for name in (CENTRE, SCALE)):
             raise FeaturesError(f"centre and scale must be {self.inputs} numbers each")
         self.dim = self.plain.dim + sum(block.map.dim for block in self.blocks)
-        self._fingerprint = fingerprint
 
     @property
     def drawn_numbers(self) -> int:
         """How many numbers are drawn for its maps."""
         return self.plain.drawn_numbers + sum(block.map.drawn_numbers for block in self.blocks)
-
-    @classmethod
-    def restore(cls, description: Mapping[str, Any], arrays: Mapping[str, Array], fingerprint: str | None) -> "MetricMap":
-        return cls(description, arrays, fingerprint)
 
     @classmethod
     def of(cls, plain: DrawnMap, blocks: Sequence[Block], columns: tuple[Array, Array] | None = None) -> "MetricMap":
@@ -91,10 +85,6 @@ class MetricMap:
             learned |= {CENTRE: columns[0], SCALE: columns[1]}
         ends = {} if columns is None else {TAILS: LONG, REACHES: REACH}
         return cls({PLAIN: plain.description, "blocks": [block.map.description for block in blocks], **ends}, learned)
-
-    @functools.cached_property
-    def fingerprint(self) -> str:
-        return self._fingerprint or fingerprint_of(self.description, self.arrays)
 
     @property
     def implied(self) -> Implied:
@@ -152,8 +142,7 @@ class MetricMap:
 
     def __call__(self, inputs: Array) -> Array:
         """float64 features (n x dim)."""
-        if inputs.ndim != 2 or inputs.shape[1] != self.inputs:
-            raise FeaturesError(f"expected rows of {self.inputs} numbers, got an array of shape {tuple(inputs.shape)}")
+        require_rows(inputs, self.inputs)
         if arrays.is_traced():
             return self._features(inputs)
         with stopwatch.phase("features"):

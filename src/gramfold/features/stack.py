@@ -144,6 +144,8 @@ def _term(term: str) -> FeatureMap:
                 return Projection(int(dim), activation)
     except ValueError:
         pass
+    if term.startswith("rocket"):
+        raise FeaturesError(f"features {term!r} are made of series before a method sees them: gf.series(X, {term!r})")
     raise FeaturesError(
         f"cannot read feature map term {term!r}; use linear, columns, bias, fourier:DIM, fourier:DIM:SCALE, or one of "
         f"{', '.join(ACTIVATIONS)} with :DIM"

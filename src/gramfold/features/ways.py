@@ -16,7 +16,6 @@ from gramfold.features.base import DrawnMap, FeatureMap
 from gramfold.features.directions import DirectionsMap
 from gramfold.features.maps import ACTIVATIONS, Bias, Fourier, Linear, Normalize, Projection, Standardize
 from gramfold.features.metric import MetricMap
-from gramfold.features.pairs import Pairs
 from gramfold.features.stack import Chain, Concat
 from gramfold.numerics import arrays
 
@@ -147,9 +146,8 @@ def _(spec: Bias, inputs: int, seed: int, name: str) -> Secant:
     return lambda a, b, directions: np.zeros_like(a)
 
 
-@_secant.register(Fourier)
-@_secant.register(Pairs)
-def _(spec: Fourier | Pairs, inputs: int, seed: int, name: str) -> Secant:
+@_secant.register
+def _(spec: Fourier, inputs: int, seed: int, name: str) -> Secant:
     waves, phases = spec.waves(inputs, seed, name)
 
     def secant(a: np.ndarray, b: np.ndarray, directions: np.ndarray) -> np.ndarray:

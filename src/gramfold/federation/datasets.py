@@ -142,7 +142,9 @@ def load_npz(
     if kinds[0] == "images" and inputs.ndim not in (3, 4):
         raise SamplesError(f"{name}: `images` must be n x H x W x channels, got shape {inputs.shape}; rows go under `features`")
     if kinds[0] == "features" and inputs.ndim != 2:
-        raise SamplesError(f"{name}: expected features (n x d), got shape {inputs.shape}; pictures go under `images`")
+        raise SamplesError(
+            f"{name}: expected features (n x d), got shape {inputs.shape}; series go under `series`, images under `images`"
+        )
     inputs = check.shaped(inputs, f"{name}: `{kinds[0]}`")
     if inputs.dtype == np.float16 or (inputs.dtype.kind in "iub" and kinds[0] == "features"):
         inputs = inputs.astype(np.float32)

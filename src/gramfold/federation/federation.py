@@ -103,7 +103,7 @@ class Federation:
     def split(
         cls,
         X: Array,
-        y: Array,
+        y: Any = None,
         clients: int = 20,
         partition: str | None = None,
         test_size: float = 0.25,
@@ -134,6 +134,11 @@ class Federation:
         """
         if ids is not None and partition not in (None, "natural"):
             raise PartitionError(f"ids= says whose each sample is, and partition={partition!r} would not heed it; give one")
+        if y is None:
+            raise LabelsError(
+                f"{name}: split takes samples and their labels, split(X, y); a data set is cut by "
+                "gf.Federation.from_dataset(gf.load_data(data), clients=...)"
+            )
         origin = getattr(X, "origin", None)
         X = check.shaped(to_numpy(X) if is_torch(X) else X, name)
         n = X.shape[0]

@@ -47,19 +47,9 @@ class Description(Apart):
     def copy(self) -> "Description":
         return Description(self.said)
 
-    def settle(self) -> "Description":
-        return self
-
-    def rounded(self, precision: str) -> "Description":
-        return self
-
     @property
     def n(self) -> int:
         return int(self.said["samples"])
-
-    @property
-    def wire_bytes(self) -> int:
-        return self.pack().wire_bytes
 
     def pack(self) -> Packet:
         return Packet({}, {"kind": self.kind, "said": json.loads(json.dumps(self.said))})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gramfold.errors import InstallError
+from gramfold.imports import frame
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -59,11 +59,7 @@ class Explanation:
 
     def to_frame(self) -> "DataFrame":
         """`rows` as a pandas DataFrame."""
-        try:
-            import pandas
-        except ImportError:
-            raise InstallError("a data frame needs pandas: pip install pandas") from None
-        return pandas.DataFrame(self.rows())
+        return frame(self.rows())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for a file."""

@@ -13,7 +13,7 @@ from gramfold.numerics.arrays import Array
 from gramfold.origin import Origin
 from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.evidence import KINDS as TERMS
-from gramfold.solve.evidence import Cosine, Evidence, Gaussian, Logistic, LogOdds, Term
+from gramfold.solve.evidence import Evidence, Term
 from gramfold.wire import Packet
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def unpacked(packet: Packet) -> dict[str, Any]:
     evidence = None
     if meta["evidence"] is not None:
         discriminant = Discriminant(*(packet[f"discriminant.{key}"] for key in ("mean", "axes", "centroids")))
-        evidence = Evidence(discriminant, *_terms(meta["evidence"], discriminant))
+        evidence = Evidence(discriminant, *_terms(meta["evidence"]))
     return {
         "streams": streams[:first], "refinement": streams[first:], "evidence": evidence,
         "offset": given.get("offset"), "bounds": given.get("bounds"),
@@ -97,11 +97,8 @@ def list_of(value: Any) -> list[Any]:
     return value
 
 
-def _terms(listed: Any, discriminant: Discriminant) -> tuple[tuple[Term, ...], tuple[float, ...]]:
+def _terms(listed: Any) -> tuple[tuple[Term, ...], tuple[float, ...]]:
     """The terms of evidence that a file names, and their weights."""
-    if isinstance(listed, dict):  # a file of version 0.1
-        kinds = (LogOdds(), Logistic()) if discriminant.axes.shape[1] == 1 else (Cosine(_number(listed["bend"])), Gaussian())
-        return kinds, (_number(listed["cosine"]), _number(listed["gaussian"]))
     found, weights = [], []
     for entry in list_of(listed):
         given = {name: _number(value) for name, value in entry.items() if name != "term"}

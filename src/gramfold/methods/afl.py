@@ -31,13 +31,10 @@ class AFL(Analytic):
     name: ClassVar[str] = "afl"
     summary: ClassVar[str] = "one shared ridge head, exactly that of pooled data"
     paper: ClassVar[str] = "He et al., CVPR 2025, arXiv 2405.16240"
+    penalties: ClassVar[tuple[str, ...]] = ("penalty",)
     probabilistic: ClassVar[bool] = True
 
     penalty: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_penalties("penalty")
 
     def solve(self, total: Moments, broadcast: Begin) -> Shared:
         pooled = PooledRidge.of(total, self.penalty, broadcast.space.units())

@@ -53,6 +53,7 @@ class Analytic(Method):
     """None: a linear one, of rows of one length where a backbone made them, else of columns as they are."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _ = self._plan
 
     @property

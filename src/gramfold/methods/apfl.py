@@ -19,15 +19,7 @@ from gramfold.methods.parts.refinement import left_out_blends
 from gramfold.methods.parts.selection import choose_candidate
 from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData
-from gramfold.methods.spaces import (
-    MapLike,
-    Space,
-    counting,
-    draw_map,
-    left_out_by_mean,
-    root_weights,
-    with_temperature,
-)
+from gramfold.methods.spaces import MapLike, Space, counting, draw_map, left_out_by_mean, root_weights, with_temperature
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
 from gramfold.renamed import renamed
@@ -68,16 +60,13 @@ class APFL(Analytic):
     name: ClassVar[str] = "apfl"
     summary: ClassVar[str] = "dual-stream least squares: a shared head plus each client's own refinement"
     paper: ClassVar[str] = "Fan et al., arXiv 2508.10732"
+    penalties: ClassVar[tuple[str, ...]] = ("penalty", "refinement_penalty", "lam")
     probabilistic: ClassVar[bool] = True
 
     penalty: float | None = None
     refinement: MapLike = "relu:1024"
     refinement_penalty: float | None = None
     lam: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_penalties("penalty", "refinement_penalty", "lam")
 
     def start(self, space: Space, task: Task) -> Streams:
         same = self.refinement == self.features

@@ -25,7 +25,7 @@ from gramfold.features import ACTIVATIONS, DeepMap, Map
 from gramfold.federation import Task
 from gramfold.heads import Head
 from gramfold.methods.asked import Asked
-from gramfold.methods.pace.client import Given, personal_head, without_estimates
+from gramfold.methods.pace.client import Given, personal_head
 from gramfold.methods.pace.server import Pooled, Pooling, require_regime, shared_head, solved
 from gramfold.methods.pooled import PooledRidge
 from gramfold.methods.protocol import ClientData, Method
@@ -71,6 +71,7 @@ class DeepAFL(Method):
     name: ClassVar[str] = "deepafl"
     summary: ClassVar[str] = "residual analytic layers over the features, then PACE's head (or a shared one)"
     paper: ClassVar[str] = "Tang et al., ICLR 2026"
+    penalties: ClassVar[tuple[str, ...]] = ("penalty", "shrinkage")
     probabilistic: ClassVar[bool] = True
     weighted: ClassVar[bool] = True
 
@@ -85,7 +86,7 @@ class DeepAFL(Method):
     personal: bool = True
 
     def __post_init__(self) -> None:
-        self.check_penalties("penalty", "shrinkage")
+        super().__post_init__()
         if self.depth < 0 or self.shrinkage == 0 or self.activation not in ACTIVATIONS:
             raise MethodError("DeepAFL needs a depth from 0 up, a positive shrinkage, and one of: " + ", ".join(ACTIVATIONS))
         require_regime(self.regime, self.name)
@@ -129,9 +130,8 @@ class DeepAFL(Method):
             return self.global_head(broadcast)
         pooled, rows = solved(broadcast.pooled), _rows(client, broadcast.map)
         given = Given(broadcast.space, pooled, broadcast.refinement, weights=self.weights)
-        head = personal_head(client, given, rows, self.name)
-        trained_on = self.depth > 0 and (client.contributed or REPRESENTATION in client.memory)
-        return without_estimates(head) if trained_on else head
+        fitted = self.depth > 0 and (client.contributed or REPRESENTATION in client.memory)
+        return personal_head(client, given, rows, self.name, fitted)
 
     def global_head(self, broadcast: Deep) -> Head:
         pooled = solved(broadcast.pooled)

@@ -14,14 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from gramfold.convolution import layers
 from gramfold.errors import MethodError
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.asked import Asked
-from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
+from gramfold.methods.layerwise import Layerwise, fold_patches, network_of, with_next_layer
 from gramfold.methods.pooled import PooledRidge
-from gramfold.methods.protocol import ClientData, Method
+from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
 from gramfold.numerics.arrays import Array
@@ -41,7 +39,7 @@ class Network(Record, kind="fedacnnl"):
 
 @renamed(beta="penalty")
 @dataclass(frozen=True)
-class FedACnnL(Method):
+class FedACnnL(Layerwise):
     """One shared network, every layer exactly that of pooled data. `network`: a preset ("lenet" and "five" are like the paper's)
     or terms joined by `+`. `penalty`: the ridge penalty of every layer; None: by GCV,
     each its own, and for convolutions the patches' mean variance."""
@@ -49,27 +47,12 @@ class FedACnnL(Method):
     name: ClassVar[str] = "fedacnnl"
     summary: ClassVar[str] = "a shared convolutional network, solved layer by layer, without gradients"
     paper: ClassVar[str] = "Gu et al., arXiv 2502.06915"
-    input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
-
-    network: str = DEFAULT
-    penalty: float | None = None
-
-    def __post_init__(self) -> None:
-        self.check_penalties("penalty")
-        layers(self.network)
-
-    @property
-    def rounds(self) -> int:
-        return layers(self.network) + 1
 
     def begin(self, task: Task) -> Network:
-        return Network(first_network(self.name, self.network, task), task.seed)
+        return Network(self.first(task), task.seed)
 
     def local(self, client: ClientData, broadcast: Network) -> Moments:
         return fold_patches(broadcast.space, client.train)
-
-    def asked(self, broadcast: Network) -> Asked:
-        return asked(broadcast.space)
 
     def aggregate(self, total: Moments, broadcast: Network) -> Network:
         if not network_of(broadcast.space).complete:

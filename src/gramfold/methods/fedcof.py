@@ -63,13 +63,11 @@ class FedCOF(Method):
     name: ClassVar[str] = "fedcof"
     summary: ClassVar[str] = "one shared head, made of clients' class means alone"
     paper: ClassVar[str] = "Goswami et al., NeurIPS 2025, arXiv 2412.14326"
+    penalties: ClassVar[tuple[str, ...]] = ("penalty",)
     probabilistic: ClassVar[bool] = True
 
     features: MapLike | None = None
     penalty: float = 1.0
-
-    def __post_init__(self) -> None:
-        self.check_penalties("penalty")
 
     def revisable(self, broadcast: Any) -> None:
         """A sum of outer products of class means, one for each client, is no sum over samples."""

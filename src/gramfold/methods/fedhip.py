@@ -59,6 +59,7 @@ class FedHiP(Analytic):
     name: ClassVar[str] = "fedhip"
     summary: ClassVar[str] = "the shared head, re-solved with the client's own data weighted up"
     paper: ClassVar[str] = "Tang et al., arXiv 2508.04470"
+    penalties: ClassVar[tuple[str, ...]] = ("alpha", "penalty")
     remedies: ClassVar[Mapping[str, str]] = {"sums": "at='client'"}
     probabilistic: ClassVar[bool] = True
 
@@ -70,7 +71,6 @@ class FedHiP(Analytic):
         if self.at not in ("client", "server"):
             raise MethodError(f"FedHiP personalises at 'client' or 'server', not {self.at!r}")
         super().__post_init__()
-        self.check_penalties("alpha", "penalty")
 
     @property
     def answer(self) -> Callable[[Any | None, Any], Record] | None:

@@ -25,12 +25,12 @@ class GHOFL(FedCGS):
     name: ClassVar[str] = "gh-ofl"
     summary: ClassVar[str] = "one shared linear discriminant, with that within classes"
     paper: ClassVar[str] = "Turazza et al., ICLR 2026, arXiv 2602.01186"
+    penalties: ClassVar[tuple[str, ...]] = ("shrinkage",)
     within: ClassVar[bool] = True
 
     shrinkage: float = 0.05
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_penalties("shrinkage")
         if self.shrinkage > 1:
             raise MethodError(f"gh-ofl's shrinkage is a part of the covariance, from 0 to 1; got {self.shrinkage}")

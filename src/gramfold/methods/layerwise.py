@@ -1,12 +1,15 @@
 """Base of methods that solve a network layer by layer: one round per layer, in which the moments of its patches are folded."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from gramfold.convolution import ConvolutionMap, Layer, parse, solve_layer
+from gramfold.convolution import ConvolutionMap, Layer, layers, parse, solve_layer
 from gramfold.errors import MethodError
 from gramfold.federation import Samples, Task
+from gramfold.methods.asked import Asked
+from gramfold.methods.protocol import Method
 from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
@@ -15,15 +18,39 @@ DEFAULT = "contrast+conv:20:6:200+split:0.4+grid:2"
 """The default network."""
 
 
-def first_network(name: str, network: str, task: Task) -> Space:
-    """The network of a method of this name, no layer solved yet."""
-    if len(task.shape) != 3:
-        raise MethodError(f"{name} takes images (n x height x width x channels); this data holds rows of {task.inputs} numbers")
-    if task.labels is None:
-        raise MethodError(f"{name} classifies; for regression use another method")
-    arrays.require_torch()
-    parse(network, task.shape)
-    return Space.of(ConvolutionMap.begin(network, task.shape, task.seed), task)
+@dataclass(frozen=True)
+class Layerwise(Method):
+    """`network`: a preset ("lenet" and "five" are like FedACnnL's) or terms joined by `+`. `penalty`: a ridge penalty; None: by
+    GCV."""
+
+    input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
+    penalties: ClassVar[tuple[str, ...]] = ("penalty",)
+
+    network: str = DEFAULT
+    penalty: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        layers(self.network)
+
+    @property
+    def rounds(self) -> int:
+        return layers(self.network) + 1
+
+    def first(self, task: Task) -> Space:
+        """The network, no layer solved yet."""
+        if len(task.shape) != 3:
+            raise MethodError(
+                f"{self.name} takes images (n x height x width x channels); this data holds rows of {task.inputs} numbers"
+            )
+        if task.labels is None:
+            raise MethodError(f"{self.name} classifies; for regression use another method")
+        arrays.require_torch()
+        parse(self.network, task.shape)
+        return Space.of(ConvolutionMap.begin(self.network, task.shape, task.seed), task)
+
+    def asked(self, broadcast: Any) -> Asked:
+        return asked(broadcast.space)
 
 
 def network_of(space: Space) -> ConvolutionMap:

@@ -29,6 +29,7 @@ class Local(Analytic):
     name: ClassVar[str] = "local"
     summary: ClassVar[str] = "each client alone: ridge on its own data"
     paper: ClassVar[str] = "ridge regression"
+    penalties: ClassVar[tuple[str, ...]] = ("penalty",)
     probabilistic: ClassVar[bool] = True
     learns: ClassVar[bool] = False
 
@@ -36,7 +37,6 @@ class Local(Analytic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_penalties("penalty")
         if self._plan is not None:
             raise MethodError("local learns nothing together; use a map without @learned")
 

@@ -8,14 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from gramfold.convolution import layers
 from gramfold.federation import Task
 from gramfold.heads import Head
-from gramfold.methods.asked import Asked
-from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
-from gramfold.methods.pace.client import Given, personal_head, without_estimates
+from gramfold.methods.layerwise import Layerwise, fold_patches, network_of, with_next_layer
+from gramfold.methods.pace.client import Given, personal_head
 from gramfold.methods.pace.server import Pooled, Pooling, require_regime, shared_head, solved
-from gramfold.methods.protocol import ClientData, Method
+from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import Space
 from gramfold.moments import Moments
 from gramfold.renamed import renamed
@@ -37,39 +35,28 @@ class Network(Record, kind="pacecnn"):
 
 @renamed(beta="penalty")
 @dataclass(frozen=True)
-class PaceCNN(Method):
+class PaceCNN(Layerwise):
     """`network`: as FedACnnL's. `penalty`, `weights`, `regime`: as PACE's; the refinement uses the network's output, too."""
 
     name: ClassVar[str] = "pacecnn"
     summary: ClassVar[str] = "PACE's personal heads over a convolutional network solved layer by layer; calibrated"
     paper: ClassVar[str] = "gramfold"
     probabilistic: ClassVar[bool] = True
-    input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
 
-    network: str = DEFAULT
-    penalty: float | None = None
     weights: tuple[float, float] | None = None
     regime: str = "sum"
 
     def __post_init__(self) -> None:
-        self.check_penalties("penalty")
-        layers(self.network)
+        super().__post_init__()
         require_regime(self.regime, self.name)
 
-    @property
-    def rounds(self) -> int:
-        return layers(self.network) + 1
-
     def begin(self, task: Task) -> Network:
-        return Network(first_network(self.name, self.network, task), task.seed)
+        return Network(self.first(task), task.seed)
 
     def local(self, client: ClientData, broadcast: Network) -> Moments:
         if network_of(broadcast.space).complete:
             return broadcast.space.fold(client)
         return fold_patches(broadcast.space, client.train)
-
-    def asked(self, broadcast: Network) -> Asked:
-        return asked(broadcast.space)
 
     def aggregate(self, total: Moments, broadcast: Network) -> Network:
         if network_of(broadcast.space).complete:
@@ -81,8 +68,8 @@ class PaceCNN(Method):
     def personalize(self, client: ClientData, broadcast: Network) -> Head:
         space = broadcast.space
         given = Given(space, solved(broadcast.pooled), weights=self.weights)
-        head = personal_head(client, given, space.map(client.train.inputs), self.name)
-        return without_estimates(head) if client.contributed and space.map.saw_labels else head
+        fitted = client.contributed and space.map.saw_labels
+        return personal_head(client, given, space.map(client.train.inputs), self.name, fitted)
 
     def global_head(self, broadcast: Network) -> Head:
         return shared_head(broadcast.space, solved(broadcast.pooled), self.name)

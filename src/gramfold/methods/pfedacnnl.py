@@ -13,16 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from gramfold.convolution import ConvolutionMap, layers
+from gramfold.convolution import ConvolutionMap
 from gramfold.errors import MethodError
 from gramfold.federation import Samples, Task, stratified
 from gramfold.heads import Head
 from gramfold.methods.asked import Asked
 from gramfold.methods.clustering import ClassSums, class_sums, describe, group, nearest
-from gramfold.methods.layerwise import DEFAULT, asked, first_network, fold_patches, network_of, with_next_layer
-from gramfold.methods.parts.selection import Candidate, choose, penalty_grid
+from gramfold.methods.layerwise import Layerwise, asked, fold_patches, network_of, with_next_layer
+from gramfold.methods.parts.selection import Candidate, choose_candidate, penalty_grid
 from gramfold.methods.pooled import PooledRidge
-from gramfold.methods.protocol import ClientData, Method
+from gramfold.methods.protocol import ClientData
 from gramfold.methods.spaces import OneGroup, Space
 from gramfold.moments import Moments
 from gramfold.numerics import arrays, seeds
@@ -73,7 +73,7 @@ class Groups(Record, kind="pfedacnnl"):
 
 @renamed(beta="penalty")
 @dataclass(frozen=True)
-class PFedACnnL(Method):
+class PFedACnnL(Layerwise):
     """`groups`: how many; None: as many as the clients form, perhaps one. With 1 only sums over all clients are sent.
     `lam`: how strongly a client's layers are shrunk towards its group's, in units of its Gram_k's mean eigenvalue; None: for the
     last layer by leave-one-out, for the hidden layers by validation on a held-out part of the client's samples."""
@@ -81,25 +81,21 @@ class PFedACnnL(Method):
     name: ClassVar[str] = "pfedacnnl"
     summary: ClassVar[str] = "networks solved layer by layer for groups of clients, then each client's own layers near them"
     paper: ClassVar[str] = "Gu et al., arXiv 2502.06915"
-    input_kinds: ClassVar[frozenset[str]] = frozenset({"images"})
-
-    network: str = DEFAULT
-    penalty: float | None = None
+    penalties: ClassVar[tuple[str, ...]] = ("penalty", "lam")
     groups: int | None = None
     lam: float | None = None
 
     def __post_init__(self) -> None:
-        self.check_penalties("penalty", "lam")
-        layers(self.network)
+        super().__post_init__()
         if self.lam == 0 or (self.groups is not None and self.groups < 1):
             raise MethodError("pFedACnnL needs a positive lam and at least one group, or None to have them chosen")
 
     @property
     def rounds(self) -> int:
-        return layers(self.network) + 1 + (self.groups != 1)
+        return super().rounds + (self.groups != 1)
 
     def begin(self, task: Task) -> Groups:
-        return Groups([GroupNetwork(first_network(self.name, self.network, task))], task.seed)
+        return Groups([GroupNetwork(self.first(task))], task.seed)
 
     def _grouping(self, broadcast: Groups) -> bool:
         """Whether this is the round that forms the groups."""
@@ -213,4 +209,4 @@ def _left_out_lam(rows: Array, targets: Array, residuals: Array, leverage: float
     candidates: list[Candidate] = [
         ({"lam": float(lam)}, targets - kernel.left_out_residuals(left_out, float(lam))) for lam in penalty_grid(kernel)
     ]
-    return choose(candidates, targets, classification=True)["lam"]
+    return choose_candidate(candidates, targets, classification=True)[0]["lam"]

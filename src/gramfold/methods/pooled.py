@@ -1,6 +1,7 @@
 """The ridge that a server solves from folded moments."""
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from gramfold.moments import Moments
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
-from gramfold.solve.gcv import choose_penalty, gcv_score
+from gramfold.solve.gcv import Criterion
 from gramfold.solve.leave_one_out import mean_leverage
 from gramfold.solve.ridge import Factor, Penalty, factorise
 from gramfold.solve.temperature import temperature_of_moments
@@ -30,11 +31,24 @@ class PooledRidge:
     def of(cls, total: Moments, beta: float | None, units: Units = PLAIN, caution: float = 1.0) -> "PooledRidge":
         """beta None: by GCV, with that caution; so, where it is not known whether features share a unit, are units, and how much
         dearer than straight features curved ones are."""
+        return cls.of_targets([total], beta, units, caution)[0]
+
+    @classmethod
+    def of_targets(
+        cls, totals: Sequence[Moments], beta: float | None, units: Units = PLAIN, caution: float = 1.0
+    ) -> list["PooledRidge"]:
+        """One for each of several sets of targets of the same samples, whose grams are one: what two try is factorised once."""
+        sides = [(total.cross, float(total.squares.sum())) for total in totals]
+        criterion = Criterion(totals[0].lower_gram, sides, totals[0].weight, caution)
+        return [cls._best(total, side, criterion, beta, units) for side, total in enumerate(totals)]
+
+    @classmethod
+    def _best(cls, total: Moments, side: int, criterion: Criterion, beta: float | None, units: Units) -> "PooledRidge":
         ways = units.tried(beta)
         compared = beta is None and (len(ways) > 1 or units.straighter is not None)
-        best = min((_Trial.of(total, beta, way, caution, compared) for way in ways), key=lambda trial: trial.score)
+        best = min((_Trial.of(total, side, criterion, beta, way, compared) for way in ways), key=lambda trial: trial.score)
         while beta is None and (way := best.units.straighter) is not None:
-            straighter = _Trial.of(total, beta, way, caution)
+            straighter = _Trial.of(total, side, criterion, beta, way)
             if not straighter.score < best.score:
                 break
             best = straighter
@@ -75,12 +89,10 @@ class _Trial:
     score: float
 
     @classmethod
-    def of(cls, total: Moments, beta: float | None, units: Units, caution: float, compared: bool = True) -> "_Trial":
-        gram, cross, squares = total.lower_gram, total.cross, float(total.squares.sum())
-        each, mean_square = of_penalties(gram, total.weight, units, total.rounding)
-        chosen = beta
-        if chosen is None:
-            chosen = choose_penalty(gram, cross, squares, total.weight, caution, each, mean_square)
+    def of(
+        cls, total: Moments, side: int, criterion: Criterion, beta: float | None, units: Units, compared: bool = True
+    ) -> "_Trial":
+        each, mean_square = of_penalties(criterion.gram, total.weight, units, total.rounding)
+        chosen = criterion.least(each, mean_square, side) if beta is None else beta
         penalty = chosen if each is None else chosen * each
-        score = gcv_score(gram, cross, squares, total.weight, penalty, caution)[0] if compared else 0.0
-        return cls(units, chosen, penalty, score)
+        return cls(units, chosen, penalty, criterion.at(penalty, side)[0] if compared else 0.0)

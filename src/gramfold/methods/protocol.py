@@ -48,9 +48,14 @@ INSTEAD = {
 }
 """What to do with samples of a kind that a method does not take."""
 SERIES_RATHER = (
-    "of series (n x steps x channels), which look like grey images, make rows by gf.series(X); of images extract features first, "
-    "or use pacecnn or a gradient method"
+    "of series (n x steps x channels), which look like grey images, make rows by gf.series(X), and in an .npz file call them "
+    "`series`; of images extract features first, or use pacecnn or a gradient method"
 )
+
+
+def instead(kind: str, shape: Sequence[int]) -> str:
+    """What to do with samples of a kind and shape that a method does not take."""
+    return SERIES_RATHER if tuple(shape[2:]) == (1,) else INSTEAD[kind]
 
 
 @dataclass
@@ -106,6 +111,8 @@ class Method(ABC):
     """What to set where a run has no more than "sums", for a method that would keep uploads, or a round, "once"."""
     threaded: ClassVar[bool] = True
     """Whether an engine may work on several clients at once, a thread each."""
+    penalties: ClassVar[tuple[str, ...]] = ()
+    """Its parameters that are numbers from 0 up, or None."""
 
     def __init_subclass__(cls) -> None:
         for former in sorted(
@@ -115,6 +122,12 @@ class Method(ABC):
 
     precision: str | None = field(default=None, kw_only=True, repr=False, metadata=OF_RUN)
     """What numbers travel in (`gf.run(..., precision=)`); None: as they are."""
+
+    def __post_init__(self) -> None:
+        for name in self.penalties:
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float | np.number) and math.isfinite(value) and value >= 0):
+                raise MethodError(f"{self.name}'s {name} must be a number from 0 up, or None to have it chosen; got {value!r}")
 
     @property
     def rounds(self) -> int:
@@ -228,22 +241,13 @@ class Method(ABC):
         kind = "images" if task.shape else "features"
         if kind not in self.input_kinds:
             takes, what = " or ".join(sorted(self.input_kinds)), task.shape or f"{task.inputs} numbers each"
-            instead = SERIES_RATHER if task.shape[2:] == (1,) else INSTEAD[kind]
-            raise MethodError(f"{self.name} takes {takes}; this data holds {kind} ({what}); {instead}")
+            raise MethodError(f"{self.name} takes {takes}; this data holds {kind} ({what}); {instead(kind, task.shape)}")
 
     @final
     def check_weights(self, train: Samples) -> None:
         """Raise where samples have weights and the method would ignore them."""
         if train.weights is not None and not self.weighted:
             raise MethodError(f"method {self.name!r} knows no sample weights; leave them out, or use an analytic method")
-
-    @final
-    def check_penalties(self, *names: str) -> None:
-        """Raise unless these parameters are None or finite and not negative."""
-        for name in names:
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float | np.number) and math.isfinite(value) and value >= 0):
-                raise MethodError(f"{self.name}'s {name} must be a number from 0 up, or None to have it chosen; got {value!r}")
 
     def parameters(self) -> Mapping[str, Any]:
         """The hyper-parameters, as given; maps as they are described."""

@@ -87,7 +87,7 @@ def make_method(name: str, **parameters: Any) -> Method:
             own = [field.name for field in dataclasses.fields(kind) if field.metadata not in (IN_CODE, OF_RUN)]
             raise MethodError(f"method {name!r} has no parameter {key}; it has: {', '.join(own)}")
         given[key] = tuple(value) if isinstance(value, list) else value
-        if isinstance(value, dict):  # a feature map, as `parameters()` describes it
+        if isinstance(value, dict) and not _fits(value, known[key]):  # a feature map, as `parameters()` describes it
             given[key] = FeatureMap.from_description(value)
         if not _fits(given[key], known[key]):
             raise MethodError(f"{name}'s {key} must be {_in_words(known[key])}, got {value!r}")

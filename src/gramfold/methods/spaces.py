@@ -25,7 +25,7 @@ from gramfold.wire import Packet
 from gramfold.wire.record import Record
 
 MapLike = str | FeatureMap
-FEWER = "give fewer columns, or a smaller map: features='raw+bias+linear@directions:512' or 'bias+relu:2000'"
+FEWER = "give fewer columns, or a smaller map: features='bias+relu:2000', or for many columns 'raw+bias+linear@directions:512'"
 
 
 def draw_map(spec: MapLike, task: Task, stream: str = "features") -> DrawnMap:

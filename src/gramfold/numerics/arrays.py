@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
 from gramfold.errors import GramfoldError
-from gramfold.numerics import blas, threads
+from gramfold.numerics import blas, threads, work
 from gramfold.numerics.cosines import cosines_over
 
 Array: TypeAlias = Any
@@ -24,11 +24,12 @@ BLOCK_BYTES = 32 * 2**20
 
 
 def is_torch(array: Array) -> bool:
-    return type(array).__module__.partition(".")[0] == "torch"
+    kind = type(array)  # asked a thousand times a client: what nearly all are comes first
+    return kind is not np.ndarray and kind.__module__.partition(".")[0] == "torch"
 
 
 def is_sparse(array: Array) -> bool:
-    return bool(issparse(array))
+    return type(array) is not np.ndarray and bool(issparse(array))
 
 
 def float64(array: Array) -> Array:
@@ -59,7 +60,10 @@ def rint(array: Array) -> Array:
 def to_numpy(array: Array) -> np.ndarray:
     if is_sparse(array):
         return np.asarray(array.toarray())
-    return array.detach().cpu().numpy() if is_torch(array) else np.asarray(array)
+    if not is_torch(array):
+        return np.asarray(array)
+    _moved(array, array.device)
+    return np.asarray(array.detach().cpu().numpy())
 
 
 def to_device(array: Array, device: str) -> Array:
@@ -68,7 +72,9 @@ def to_device(array: Array, device: str) -> Array:
         return array if is_sparse(array) else to_numpy(array)
     import torch
 
-    return array.to(device) if is_torch(array) else torch.as_tensor(np.ascontiguousarray(to_numpy(array)), device=device)
+    if is_torch(array):
+        return array.to(device)
+    return _moved(torch.as_tensor(np.ascontiguousarray(to_numpy(array)), device=device), torch.device(device))
 
 
 def require_torch() -> None:
@@ -106,8 +112,16 @@ def like(values: Array, other: Array) -> Array:
     if is_torch(other):
         import torch
 
-        return torch.as_tensor(values, device=other.device)
+        there = torch.as_tensor(values, device=other.device)
+        return there if is_torch(values) else _moved(there, other.device)
     return to_numpy(values)
+
+
+def _moved(tensor: Array, device: Any) -> Array:
+    """The tensor, which went to that device or comes from there."""
+    if device.type != "cpu":
+        work.add(transfers=tensor.numel() * tensor.element_size())
+    return tensor
 
 
 def device_of(array: Array) -> str | None:
@@ -263,6 +277,7 @@ def blocks(rows: int, width: int) -> list[slice]:
 def add_gram(total: Array, rows: Array) -> None:
     """total += rows'rows, in place; only the lower triangle of `total` is certain to be updated."""
     if is_torch(total):
+        work.add(calls=1, operations=rows.shape[0] * rows.shape[1] ** 2)
         total.addmm_(rows.T, rows)
     else:
         blas.add_gram(total, np.ascontiguousarray(rows))
@@ -311,6 +326,7 @@ def cholesky(matrix: Array, shift: Array | float = 0.0) -> Array | None:
 
         shifted = matrix.clone()
         add_to_diagonal(shifted, shift)
+        work.add(calls=1, factorisations=1, operations=len(matrix) ** 3 / 3)
         factor, info = torch.linalg.cholesky_ex(shifted)
         return None if int(info) else factor
     factor = np.tril(matrix)
@@ -323,6 +339,7 @@ def solve_lower(lower: Array, right: Array, transposed: bool = False) -> Array:
     if is_torch(lower):
         import torch
 
+        work.add(calls=1, operations=right.shape[0] ** 2 * right.shape[1])
         return torch.linalg.solve_triangular(lower.T if transposed else lower, right, upper=transposed)
     solution = np.array(right, dtype=np.float64, order="C")
     blas.solve_lower_inplace(lower, solution, transposed)
@@ -334,6 +351,7 @@ def solve_rows(lower: Array, rows: Array, transposed: bool = False) -> Array:
     if is_torch(lower):
         import torch
 
+        work.add(calls=1, operations=rows.shape[1] ** 2 * rows.shape[0])
         return torch.linalg.solve_triangular(lower if transposed else lower.T, rows, upper=not transposed, left=False)
     solution = np.array(rows, dtype=np.float64, order="C")
     blas.solve_rows_inplace(lower, solution, transposed)
@@ -346,7 +364,9 @@ threads wait for one another at every column."""
 
 
 def eigh(matrix: Array) -> tuple[Array, Array]:
-    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix given by its lower triangle."""
+    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix given by its lower triangle, or of a stack of such."""
+    many = math.prod(matrix.shape[:-2])
+    work.add(calls=1, decompositions=many, operations=9 * many * matrix.shape[-1] ** 3)
     if is_torch(matrix):
         import torch
 

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cython_blas, cython_lapack
 
+from gramfold.numerics import work
+
 Float64 = NDArray[np.float64]
 
 _capsule_name = ctypes.pythonapi.PyCapsule_GetName
@@ -69,6 +71,7 @@ def add_gram(total: Float64, rows: Float64, outer: bool = False) -> None:
     if total.shape != (size, size):
         raise TypeError(f"the total is {total.shape}, expected {(size, size)}")
     if n and m:
+        work.add(calls=1, operations=size * size * depth)
         flag = _char(b"T" if outer else b"N")
         _dsyrk(
             _char(b"U"), flag, _int(size), _int(depth), _double(1.0), _data(rows), _stride(rows), _double(1.0),
@@ -83,6 +86,7 @@ def cholesky_inplace(matrix: Float64) -> bool:
     if n != m:
         raise TypeError(f"expected a square matrix, got {matrix.shape}")
     if n:
+        work.add(calls=1, factorisations=1, operations=n**3 / 3)
         _dpotrf(_char(b"U"), _int(n), _data(matrix, written=True), _stride(matrix), ctypes.byref(info))
     return info.value == 0
 
@@ -93,6 +97,7 @@ def solve_lower_inplace(lower: Float64, right: Float64, transposed: bool = False
     if lower.shape != (n, n):
         raise TypeError(f"the factor is {lower.shape} but the right-hand side has {n} rows")
     if n and k:
+        work.add(calls=1, operations=n * n * k)
         flag = _char(b"T" if transposed else b"N")
         _dtrsm(
             _char(b"R"), _char(b"U"), flag, _char(b"N"), _int(k), _int(n), _double(1.0),
@@ -106,6 +111,7 @@ def solve_rows_inplace(lower: Float64, rows: Float64, transposed: bool = False) 
     if lower.shape != (n, n):
         raise TypeError(f"the factor is {lower.shape} but the rows have {n} numbers")
     if n and k:
+        work.add(calls=1, operations=n * n * k)
         flag = _char(b"N" if transposed else b"T")
         _dtrsm(
             _char(b"L"), _char(b"U"), flag, _char(b"N"), _int(n), _int(k), _double(1.0),

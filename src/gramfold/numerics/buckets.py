@@ -16,7 +16,7 @@ class Room(NamedTuple):
     """How many times as large as its smallest problem its largest may be."""
 
 
-ON_CPU, ON_DEVICE = Room(2**21, 1.25), Room(2**32, 2.0)
+ON_CPU, ON_DEVICE = Room(2**23, 1.25), Room(2**32, 2.0)
 """On a CPU a bucket stays in the cache, and what is large is alone; an accelerator would rather compute with zeros than wait."""
 MOST = 1024
 """Problems in one."""

@@ -63,7 +63,9 @@ def _array(values: Any, whose: str) -> Array:
     try:
         found = np.asarray(values)
     except ValueError:
-        raise SamplesError(f"{whose}: samples differ in length; give every sample as many numbers") from None
+        raise SamplesError(
+            f"{whose}: samples differ in length; give every sample as many numbers, or make rows of series by gf.series(X)"
+        ) from None
     return _numbers(found, whose)
 
 
@@ -211,6 +213,9 @@ def _require_one_each(found: np.ndarray, n: int, what: str, whose: str) -> None:
 def _of_rows(found: np.ndarray) -> str:
     """What to do with rows where one label each was expected."""
     marks = found.dtype.kind in "iubf" and bool(np.isin(found, (0, 1)).all())
-    if marks and (found.sum(1) == 1).all():
-        return "; for one-hot rows use .argmax(1); if a sample may have several of these labels, say targets='labels'"
-    return "; several labels a sample are rows of 0 and 1: targets='labels'" if marks else "; for values use regression=True"
+    if not marks:
+        return "; for values use regression=True"
+    several = "targets='labels' (--targets labels)"
+    if (found.sum(1) == 1).all():
+        return f"; for one-hot rows use .argmax(1); if a sample may have several of these labels, say {several}"
+    return f"; several labels a sample are rows of 0 and 1: {several}"

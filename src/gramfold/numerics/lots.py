@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gramfold.numerics import arrays
+from gramfold.numerics import arrays, work
 from gramfold.numerics.arrays import Array
 
 _STEP, _FIRST, _SECOND = (np.uint64(constant) for constant in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
@@ -24,6 +24,7 @@ def _mixed(words: np.ndarray) -> np.ndarray:
 def lots(rows: Array) -> np.ndarray:
     """A 64-bit word for every row, from the numbers in it. Equal rows have equal lots, and so have rows that differ by rounding:
     numbers count to sixteen bits."""
+    work.add(lots=rows.shape[0])
     if arrays.is_torch(rows):
         return _drawn_there(rows)
     drawn = np.empty(rows.shape[0], np.uint64)

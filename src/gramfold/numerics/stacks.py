@@ -39,8 +39,8 @@ def outer_gram(rows: Array) -> Array:
 def _products(rows: Array, outer: bool) -> Array:
     n, m = rows.shape[-2:]
     size, depth = (n, m) if outer else (m, n)
-    work.add(operations=_count(rows) * size * size * depth)
     if arrays.is_torch(rows) or size <= SMALL:
+        work.add(calls=1, operations=_count(rows) * size * size * depth)
         return rows @ transposed(rows) if outer else transposed(rows) @ rows
     total = np.zeros((*rows.shape[:-2], size, size))
     for into, part in zip(total.reshape(-1, size, size), rows.reshape(-1, n, m), strict=True):
@@ -56,7 +56,8 @@ class Solver(ABC):
         """Of matrices with a shift (one for all, or for each) added to their diagonals. Where one is not positive definite its
         eigenvalues are raised to a floor, with a warning."""
         size = matrices.shape[-1]
-        work.add(calls=1, factorisations=_count(matrices), operations=_count(matrices) * size**3 / 3)
+        if arrays.is_torch(matrices) or size <= SMALL:
+            work.add(calls=1, factorisations=_count(matrices), operations=_count(matrices) * size**3 / 3)
         shifted = arrays.copy(matrices)
         arrays.stack_diagonal(shifted)[...] += shifts if isinstance(shifts, float) else shifts[..., None]
         return Inverses.of_shifted(shifted) if arrays.is_torch(shifted) else Factors(_factors(shifted, matrices, shifts))
@@ -106,7 +107,7 @@ class Inverses(Solver):
         return cls(inverse.reshape(shifted.shape))
 
     def solve_lower(self, right: Array) -> Array:
-        work.add(operations=2 * _count(self.inverse) * right.shape[-2] ** 2 * right.shape[-1])
+        work.add(calls=1, operations=2 * _count(self.inverse) * right.shape[-2] ** 2 * right.shape[-1])
         return self.inverse @ right
 
     def solve(self, right: Array) -> Array:
@@ -150,7 +151,8 @@ def _raised(matrices: Array) -> Array:
 def solve_lower(lower: Array, right: Array, other_way: bool = False) -> Array:
     """L^-1 right, or L'^-1 right, for each of the stack."""
     size, columns = right.shape[-2:]
-    work.add(operations=_count(lower) * size * size * columns)
+    if arrays.is_torch(lower) or (size <= SMALL and _count(lower) > 1):
+        work.add(calls=1, operations=_count(lower) * size * size * columns)
     if not arrays.is_torch(lower) and size <= SMALL and _count(lower) > 1:
         known = np.tril(lower)  # a corner of a larger factor has what was there before above its diagonal
         return np.linalg.solve(transposed(known) if other_way else known, right)
@@ -175,7 +177,6 @@ def inverse_diagonal(lower: Array) -> Array:
     Block by block: a column of L^-1 is zero above the diagonal, so only the corner below it is solved.
     """
     size = lower.shape[-1]
-    work.add(operations=_count(lower) * size**3 / 3)
     step, parts = ON_DEVICE if arrays.is_torch(lower) else BLOCK, []
     for start in range(0, size, step):
         corner = arrays.zeros((*lower.shape[:-2], size - start, min(step, size - start)), lower)

@@ -1,4 +1,4 @@
-"""One policy for BLAS threads, entered by engines only.
+"""One policy for BLAS threads, entered by engines, and by what spreads many small products over all cores by itself.
 
 The number of threads is a setting of the whole process. Runs in several threads of a process may ask for different ones at the
 same time and end in any order: the smallest requested number applies, and after the last run the process is as before.

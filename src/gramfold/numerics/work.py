@@ -2,13 +2,15 @@
 
 Nobody counts unless somebody asks. What is counted, by name:
 
-    features          rows times features that maps have made
+    features          rows times features that drawn maps have made, and gradients likewise; learned maps are made of drawn ones
     factorisations    symmetric systems that were factorised, one for each of a stack
     decompositions    eigendecompositions, likewise
-    calls             calls that did these: a stack is one
-    operations        floating-point operations of products, factorisations and triangular solves, about
+    calls             calls that multiplied, factorised, decomposed or solved: a stack is one where it is done in one
+    operations        floating-point operations of these, about
     transfers         bytes that went to an accelerator or came back
     lots              rows whose lots were drawn
+
+Products and solves that NumPy does by an operator (`@`) are not seen.
 """
 
 import threading

@@ -150,10 +150,8 @@ class Ledger(Fold):
         try:
             total = uploads.unpack(Packet(packet.arrays, dict(meta["upload"]), packet.triangular))
             ledger = cls(total, _texts(meta["counted"]), kept)
-            # a ledger of an earlier gramfold has neither: what it counts stays, but cannot be replaced
-            ledger.digests = _texts(meta.get("digests", {}))
-            ledger.samples = {str(site): int(n) for site, n in dict(meta.get("samples", {})).items()}
-            ledger.id = str(meta.get("ledger", ledger.id))
+            ledger.digests, ledger.id = _texts(meta["digests"]), str(meta["ledger"])
+            ledger.samples = {str(site): int(n) for site, n in dict(meta["samples"]).items()}
             return ledger, {"session": str(meta["session"]), "task": str(meta["task"])}
         except MALFORMED as error:
             raise RemoteError(f"{path} is no ledger of uploads: {error!r}") from None

@@ -27,18 +27,7 @@ from gramfold.remote.agreement import odd_ones_out
 from gramfold.remote.erasure import Forgotten
 from gramfold.remote.influence import Influence
 from gramfold.remote.ledger import KEPT, LEDGER, Ledger, SentUpload, saved_task
-from gramfold.remote.messages import (
-    BROADCAST,
-    EVALUATE,
-    QUERY,
-    REPLACED,
-    TASK,
-    TRAIN,
-    UPLOAD,
-    Exchange,
-    Message,
-    one_line,
-)
+from gramfold.remote.messages import BROADCAST, EVALUATE, QUERY, REPLACED, TASK, TRAIN, UPLOAD, Exchange, Message, one_line
 from gramfold.remote.peers import LOG, Answer, Peer, Peers
 from gramfold.remote.release import check_first, check_release, check_run
 from gramfold.remote.settings import Settings

@@ -80,6 +80,7 @@ def intervals(methods: Sequence[Mapping[str, Any]], figure: str) -> str:
 
     height = top + row * len(known) + 34
     body = _ticks(np.linspace(start, start + span, 6), x, top, height, figure)
+    body.append(_text((LEFT + WIDTH - RIGHT) / 2, height + 4, "; ".join(axis_title(figure)), "middle", "axis"))
     for i, method in enumerate(known):
         y = top + row * (i + 0.5)
         body.append(_text(LEFT - 12, y + 5, method["method"], "end", "name"))
@@ -90,4 +91,9 @@ def intervals(methods: Sequence[Mapping[str, Any]], figure: str) -> str:
         at = x(method["mean"])
         body.append(f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{y - 9:.1f}" y2="{y + 9:.1f}" class="mean"/>')
         body.append(_text(WIDTH - RIGHT + 8, y + 5, _shown(method["mean"], figure), "start", "value"))
-    return _svg(height, body, f"mean {figure} over seeds and its confidence interval, by method")
+    return _svg(height + 14, body, f"mean {figure} over seeds and its confidence interval, by method")
+
+
+def axis_title(figure: str) -> tuple[str, str]:
+    """What a comparison's figure has on its axis, and what its marks are."""
+    return f"{MEASURES[figure].unit}, mean over clients", "dots: seeds, tick: their mean, line: its 95 % confidence interval"

@@ -313,10 +313,7 @@ def _summary(methods: Sequence[Method]) -> str:
     rank = next((column.best for column in shown if column.best), lambda method: None)
     best = max((one for method in methods if (one := rank(method)) is not None), default=None)
     rows = [
-        (
-            "best" if best is not None and rank(method) == best else "",
-            cells([method["name"], *(c.cell(method) for c in shown)]),
-        )
+        ("best" if best is not None and rank(method) == best else "", cells([method["name"], *(c.cell(method) for c in shown)]))
         for method in methods
     ]
     return table([("method", ""), *_titles(shown)], rows, "sortable") + _legend(shown)

@@ -6,9 +6,13 @@ from typing import Any
 
 from gramfold.errors import OptionError
 from gramfold.imports import require
+from gramfold.measures import MEASURES
+from gramfold.report.charts import axis_title
 
 KINDS = ("pdf", "png")
 INCHES, A_ROW, DOTS = 6.0, 0.4, 300
+MARGIN = 1.2
+"""Inches for the axis and its title."""
 
 
 def intervals(methods: Sequence[Mapping[str, Any]], figure: str, kind: str) -> bytes:
@@ -19,19 +23,19 @@ def intervals(methods: Sequence[Mapping[str, Any]], figure: str, kind: str) -> b
             if kind
             else "a plot's file ends in .pdf, .png or .svg"
         )
-    known = [method for method in methods if method["mean"] is not None]
+    known, unit = [method for method in methods if method["mean"] is not None], 100 if MEASURES[figure].percent else 1
     Figure = require("matplotlib.figure", "plots", "writing a plot").Figure
-    drawn = Figure(figsize=(INCHES, 1 + A_ROW * len(known)), layout="constrained")
+    drawn = Figure(figsize=(INCHES, MARGIN + A_ROW * len(known)), layout="constrained")
     axes = drawn.subplots()
     for row, method in enumerate(known):
         if method["ci_low"] is not None:
-            axes.hlines(row, method["ci_low"], method["ci_high"], color="0.6")
-        values = [value for value in method["values"] if value is not None]
+            axes.hlines(row, unit * method["ci_low"], unit * method["ci_high"], color="0.6")
+        values = [unit * value for value in method["values"] if value is not None]
         axes.plot(values, [row] * len(values), "o", markersize=4, color="tab:blue", alpha=0.7)
-        axes.plot(method["mean"], row, "|", markersize=14, color="black")
+        axes.plot(unit * method["mean"], row, "|", markersize=14, color="black")
     axes.set_yticks(range(len(known)), [method["method"].replace("$", r"\$") for method in known])
-    axes.invert_yaxis()
-    axes.set_xlabel(f"mean {figure.replace('_', ' ')} of clients; a dot for each seed, line: confidence interval of the mean")
+    axes.set_ylim(len(known) - 0.5, -0.5)
+    axes.set_xlabel("\n".join(axis_title(figure)))
     axes.set_ylabel("method")
     axes.grid(axis="x", alpha=0.3)
     file = io.BytesIO()

@@ -2,15 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gramfold.errors import InstallError
 from gramfold.report.charts import client_strips
 from gramfold.report.columns import columns
 from gramfold.report.text import MISSING, aligned, number, percent, setting, size
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 CELL = "padding: 4px 8px; text-align: right; white-space: nowrap; border-bottom: 1px solid #8884"
 LEFT_OUT = ("weighted", "balanced", "Brier")
@@ -99,15 +95,6 @@ def _cell(key: str, value: Any) -> str:
     if key.endswith(FIGURES):
         return number(value)
     return size(value) if key.endswith("_bytes") else setting(value)
-
-
-def frame(rows: Sequence[Mapping[str, Any]]) -> "DataFrame":
-    """Rows of plain values as a pandas DataFrame."""
-    try:
-        import pandas
-    except ImportError:
-        raise InstallError("a data frame needs pandas: pip install pandas") from None
-    return pandas.DataFrame(list(rows))
 
 
 # --- HTML that stands in somebody else's page ---

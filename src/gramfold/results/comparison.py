@@ -6,10 +6,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gramfold import evaluation, report, wire
+from gramfold import evaluation, wire
 from gramfold.errors import ResultError
 from gramfold.evaluation import Difference, Estimate, bootstrap
 from gramfold.evaluation.intervals import percentiles
+from gramfold.imports import frame
 from gramfold.measures import MEASURES, leading_of, main_measure
 from gramfold.report import papers, plots
 from gramfold.report.charts import intervals
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 
 Entry = Mapping[str, Any]
 PAIRINGS = ("seed", "client")
+
+
+class Chart(str):
+    """The text of an SVG. Notebooks show it as a figure."""
+
+    def _repr_svg_(self) -> str:
+        return str(self)
 
 
 @dataclass(frozen=True)
@@ -163,7 +171,7 @@ class Comparison:
 
     def to_frame(self) -> "DataFrame":
         """A pandas DataFrame, one row per method."""
-        return report.frame(papers.flat_rows(self.to_dict()))
+        return frame(papers.flat_rows(self.to_dict()))
 
     def to_csv(self, path: str | PathLike[str] | None = None) -> str:
         """The same as text, also written to a file where one is named."""
@@ -182,15 +190,16 @@ class Comparison:
         measure stands out."""
         return _written(papers.latex(self.to_dict(), columns, bold), path)
 
-    def plot(self, path: str | PathLike[str] | None = None) -> str:
-        """An SVG: every seed a dot, the mean a tick and its confidence interval a line, a row per method. A path that
-        ends in .svg has that; one in .pdf or .png has it drawn for print, with titles of axes (the extra `plots`)."""
+    def plot(self, path: str | PathLike[str] | None = None) -> Chart:
+        """An SVG, which a notebook shows: every seed a dot, the mean a tick and its confidence interval a line, a row per method.
+        A path that ends in .svg gets that; one in .pdf or .png gets the same drawn for print (the extra `plots`)."""
         methods, kind = self.to_dict()["methods"], "" if path is None else Path(path).suffix.lower().removeprefix(".")
-        drawn = standing_alone(intervals(methods, self.figure))
+        drawn = Chart(standing_alone(intervals(methods, self.figure)))
         if path is not None and kind != "svg":
             wire.write_atomically(Path(path), plots.intervals(methods, self.figure, kind), public=True)
             return drawn
-        return _written(drawn, path)
+        _written(drawn, path)
+        return drawn
 
     def __repr__(self) -> str:
         seeds = ", ".join(map(str, self.seeds))

@@ -31,6 +31,17 @@ SHOWN = 6
 """Significant digits of a draw, in a file."""
 
 
+class OfScore:
+    """A figure of a client's own model, by the name that its score has for it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, client: "ClientResult", kind: type | None = None) -> float | None:
+        found: float | None = getattr(client.scored, self.name)
+        return found
+
+
 @dataclass(frozen=True)
 class ClientResult:
     """One client: its sizes, its final model's score on its own test split, and the bytes it sent and received."""
@@ -48,53 +59,16 @@ class ClientResult:
     def test(self) -> int:
         return self.scored.n
 
-    @property
-    def accuracy(self) -> float | None:
-        return self.scored.accuracy
-
-    @property
-    def rmse(self) -> float | None:
-        return self.scored.rmse
-
-    @property
-    def auc(self) -> float | None:
-        """None where its test samples are of one class alone."""
-        return self.scored.auc
-
-    @property
-    def log_loss(self) -> float | None:
-        return self.scored.log_loss
-
-    @property
-    def brier(self) -> float | None:
-        return self.scored.brier
-
-    @property
-    def average_precision(self) -> float | None:
-        return self.scored.average_precision
-
-    @property
-    def r2(self) -> float | None:
-        return self.scored.r2
-
-    @property
-    def f1(self) -> float | None:
-        """Of several labels a sample."""
-        return self.scored.f1
-
-    @property
-    def rank_error(self) -> float | None:
-        """Of classes that have an order: how many places predictions are off."""
-        return self.scored.rank_error
-
-    @property
-    def rps(self) -> float | None:
-        return self.scored.rps
-
-    @property
-    def deviance(self) -> float | None:
-        """Of counts."""
-        return self.scored.deviance
+    accuracy, balanced_accuracy, log_loss, brier = OfScore(), OfScore(), OfScore(), OfScore()
+    auc, average_precision = OfScore(), OfScore()
+    """None where its test samples are of one class alone."""
+    rmse, r2 = OfScore(), OfScore()
+    f1 = OfScore()
+    """Of several labels a sample."""
+    rank_error, rps = OfScore(), OfScore()
+    """Of classes that have an order: how many places predictions are off, and the ranked probability score."""
+    deviance = OfScore()
+    """Of counts."""
 
     @property
     def intervals(self) -> Mapping[str, Interval]:
@@ -283,12 +257,10 @@ class Figures(ABC):
         return [value for value in values if value is not None]
 
     def _accuracies(self) -> list[float]:
-        values = [client.accuracy for client in self._tested() if self.classification]
-        return [value for value in values if value is not None]
+        return self._known("accuracy") if self.classification else []
 
     def _rmses(self) -> list[float]:
-        values = [client.rmse for client in self._tested() if not self.classification]
-        return [value for value in values if value is not None]
+        return [] if self.classification else self._known("rmse")
 
     def _test_sizes(self) -> list[int]:
         return [client.test for client in self._tested()]
@@ -305,17 +277,12 @@ class Figures(ABC):
     @property
     def calibration_error(self) -> float | None:
         """Expected calibration error over the pooled test samples; None for a method whose scores are not probabilities."""
-        pooled = self._calibration()
+        pooled = self._pooled_bins("calibration")
         return None if pooled is None else pooled.expected_error
 
-    def _reliability(self) -> Calibration | None:
-        """Of the second class's probability, of two, over the pooled test samples."""
-        parts = [client.scored.reliability for client in self._tested() if client.scored.reliability is not None]
-        return sum(parts, Calibration()) if parts else None
-
-    def _calibration(self) -> Calibration | None:
-        """Over the pooled test samples."""
-        parts = [client.scored.calibration for client in self._tested() if client.scored.calibration is not None]
+    def _pooled_bins(self, which: str) -> Calibration | None:
+        """Those of all test samples: "calibration", or of the second class's probability, of two, "reliability"."""
+        parts = [part for client in self._tested() if (part := getattr(client.scored, which)) is not None]
         return sum(parts, Calibration()) if parts else None
 
     @property

@@ -13,6 +13,7 @@ from gramfold.errors import MALFORMED, ResultError
 from gramfold.evaluation import Calibration, Evaluation, Scored
 from gramfold.federation import Federation, Samples
 from gramfold.heads import Head
+from gramfold.imports import frame
 from gramfold.methods import ClientData
 from gramfold.methods.finishing import finished, shared_head
 from gramfold.methods.protocol import reported
@@ -171,8 +172,7 @@ class Result(Figures):
         for client in federation:
             train, test = client.train(), client.test()
             head = self.run.head(client.name, train)
-            shared = None if self.global_head is None else evaluation.score_head(self.global_head, test, uncertain=False)
-            scored = evaluation.score_head(head, test)
+            ((scored, shared),) = evaluation.score_each([head], self.global_head, [test])
             heads[client.name] = head
             clients[client.name] = ClientResult(client.name, train.n, scored, shared, 0, sent, head.chosen)
         return replace(self, clients=ByName(clients), heads=ByName(heads), seconds={"personalize": time.perf_counter() - begun})
@@ -287,7 +287,7 @@ class Result(Figures):
 
     def to_frame(self) -> "DataFrame":
         """`rows` as a pandas DataFrame."""
-        return report.frame(self.rows())
+        return frame(self.rows())
 
     def with_final_figures(self) -> "Result":
         """The same with its last round complete: the bytes of the final broadcast, and the figures of the final models."""
@@ -299,7 +299,7 @@ class Result(Figures):
 
     def to_dict(self) -> dict[str, Any]:
         """The method's entry in result.json."""
-        figures, bins, of_second = self.of_clients, self._calibration(), self._reliability()
+        figures, bins, of_second = self.of_clients, self._pooled_bins("calibration"), self._pooled_bins("reliability")
         labels = self.run.task.labels
         return {
             "name": self.method,

@@ -10,8 +10,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from gramfold.errors import GramfoldError, InputError
 from gramfold.methods import Method, find_method
-from gramfold.sklearn_api.personalized import Personalized
+from gramfold.sklearn_api.personalized import Personalized, value_errors
 from gramfold.sklearn_api.weights import weighed
+from gramfold.sources.targets import SEVERAL, kind_of, refuse_survival
 
 
 def _has_probabilities(estimator: "PersonalizedClassifier") -> bool:
@@ -22,6 +23,16 @@ def _has_probabilities(estimator: "PersonalizedClassifier") -> bool:
         return find_method(method).probabilistic
     except (GramfoldError, TypeError):
         return False
+
+
+def _require_one_class_each(y: Any) -> None:
+    with value_errors():
+        refuse_survival(y, "y")
+    if (getattr(y, "ndim", 1) == 2 and y.shape[1] > 1) or kind_of(y) == SEVERAL:
+        raise InputError(
+            "a classifier takes one class a sample, and y has several labels; for those run a federation: gf.run('pace', "
+            "gf.Federation.split(X, y, ids=groups))"
+        )
 
 
 class PersonalizedClassifier(ClassifierMixin, Personalized):  # type: ignore[misc]
@@ -65,6 +76,7 @@ class PersonalizedClassifier(ClassifierMixin, Personalized):  # type: ignore[mis
         counts as two would, one of weight 0 is not there; weights on another scale are best brought to a mean of one. Where
         something is chosen by leave-one-out, a sample is left out with all its weight. Gradient methods know no weights, and say
         so. X may be sparse, but for these."""
+        _require_one_class_each(y)
         X, y, names = self._checked(X, groups, y, counting=sample_weight)
         check_classification_targets(y)
         kept, weights = weighed(sample_weight, len(y))

@@ -59,7 +59,7 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
         super().set_params(**taken(type(self), own))
         nested = {key.removeprefix(NESTED): value for key, value in params.items() if key.startswith(NESTED)}
         if nested:
-            with _value_errors():
+            with value_errors():
                 self.method = _with_parameters(self.method, nested)
         return self
 
@@ -98,7 +98,7 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
         rows = X
         if self.group_column is not None:
             rows, groups = without_column(X, self.group_column)
-        with _value_errors():
+        with value_errors():
             if y:
                 owners = None if groups is None else names_of(groups, len(X))
                 self.encoder_ = _encoder_of(rows, owners, counting)
@@ -130,7 +130,7 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         owners = np.full(X.shape[0], SINGLE_GROUP) if names is None else names
         members = {name: np.flatnonzero(owners == name) for name in np.unique(owners).tolist()}
-        with _value_errors():
+        with value_errors():
             method = self._method()
             if not isinstance(method, Method):
                 raise InputError(f"method is a name or one of gramfold's methods, not {method!r}")
@@ -187,7 +187,7 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
 
 
 @contextmanager
-def _value_errors() -> Iterator[None]:
+def value_errors() -> Iterator[None]:
     """Mistakes in what was given as scikit-learn wants them."""
     try:
         yield

@@ -19,6 +19,25 @@ LEANING = 1e-9
 """Scores that lean to their class by less than so much of what they do in another contrast do so by rounding."""
 
 
+def left_out_moments(
+    with_targets: np.ndarray, with_itself: np.ndarray, counts: np.ndarray, leverage: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """U'Y and U'U of left-out scores (u - h y) / (1 - h), from those of plain ones and the counts D = Y'Y; every leverage h is
+    taken at its mean, as GCV does."""
+    free, diagonal = max(1.0 - leverage, 1e-3), np.diag(counts.astype(float))
+    crossed = leverage * (with_targets + with_targets.T)
+    return (with_targets - leverage * diagonal) / free, (with_itself - crossed + leverage**2 * diagonal) / free**2
+
+
+def pooled_moments(
+    weights: Array, cross: Array, penalty: Penalty, counts: np.ndarray, leverage: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same of all samples behind a ridge: with (S + P) W = M the plain scores U have U'Y = W'M and U'U = W'M - W'P W."""
+    plain = arrays.to_numpy(weights.T @ cross)
+    plain = (plain + plain.T) / 2
+    return left_out_moments(plain, plain - arrays.to_numpy(weights.T @ (penalty * weights)), counts, leverage)
+
+
 @dataclass(frozen=True)
 class Discriminant(Record, kind="discriminant"):
     """`axes` (C x q) whitens scores around `mean`; `centroids` (C x q) are the classes in that space."""
@@ -29,19 +48,9 @@ class Discriminant(Record, kind="discriminant"):
 
     @classmethod
     def from_moments(cls, weights: Array, cross: Array, penalty: Penalty, counts: np.ndarray, leverage: float) -> "Discriminant":
-        """The discriminant of the left-out scores of all clients' samples, every leverage taken at its mean, as GCV does.
-
-        With (S + P) W = M the plain scores U have U'Y = W'M and U'U = W'M - W'P W. A left-out score is
-        (u - h y) / (1 - h); its moments follow from those and the counts D = Y'Y.
-        """
-        free = max(1.0 - leverage, 1e-3)
+        """The discriminant of the left-out scores of all clients' samples."""
         n, classes = counts.sum(), len(counts)
-        plain_targets = arrays.to_numpy(weights.T @ cross)
-        plain_targets = (plain_targets + plain_targets.T) / 2
-        plain_plain = plain_targets - arrays.to_numpy(weights.T @ (penalty * weights))
-        diagonal = np.diag(counts.astype(float))
-        with_targets = (plain_targets - leverage * diagonal) / free
-        with_itself = (plain_plain - 2 * leverage * plain_targets + leverage**2 * diagonal) / free**2
+        with_targets, with_itself = pooled_moments(weights, cross, penalty, counts, leverage)
         centroids = (with_targets / np.maximum(counts, 1)).T
         mean = with_targets.sum(1) / n
         centroids[counts == 0] = mean  # a class nobody has: no direction, so no evidence for it or against it

@@ -10,7 +10,7 @@ import numpy as np
 
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
-from gramfold.solve.gcv import CAUTION, choose_penalty, gcv_score
+from gramfold.solve.gcv import CAUTION, Criterion
 from gramfold.solve.units import PLAIN, Units, of_penalties
 
 FLOOR_PER_FEATURE = 2.5e-6
@@ -65,9 +65,9 @@ def importance(axes: Array, base: float) -> tuple[float, ...]:
 def score(gram: Array, cross: Array, target_squares: float, n: float, units: Units = PLAIN) -> float:
     """How far off features are by generalised cross-validation, at their best penalty, in these units."""
     each, mean_square = of_penalties(gram, n, units)
-    penalty = choose_penalty(gram, cross, target_squares, n, CAUTION, each, mean_square)
-    penalty = penalty if each is None else penalty * each
-    return gcv_score(gram, cross, target_squares, n, penalty, CAUTION)[0]
+    criterion = Criterion(gram, [(cross, target_squares)], n, CAUTION)
+    penalty = criterion.least(each, mean_square)
+    return criterion.at(penalty if each is None else penalty * each)[0]
 
 
 def best_block(gram: Array, cross: Array, target_squares: float, n: float, plain: int, sizes: list[int]) -> tuple[int, float]:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gramfold.numerics import arrays
+
 WIDTHS = (0.03, 0.1, 0.3, 1.0, 3.0)
 """Squared widths of the kernel that are tried, in units of the mean squared distance of two samples."""
 PENALTIES = np.logspace(-8, 1, 19)
@@ -106,13 +108,13 @@ class _Spectrum:
         if len(kernel) == len(landmarks):
             mean = kernel @ share
             centred = (kernel - mean[:, None] - mean[None, :] + share @ mean) * roots * roots.T
-            values, vectors = np.linalg.eigh(centred)
+            values, vectors = arrays.eigh(centred)
             return cls(kernel, values.clip(0.0), vectors, None, roots, share)
-        between, axes = np.linalg.eigh(np.exp(-squared_distances(landmarks, landmarks) / scale))
+        between, axes = arrays.eigh(np.exp(-squared_distances(landmarks, landmarks) / scale))
         whiten = axes * between.clip(1e-10 * between[-1]) ** -0.5
         rows = kernel @ whiten
         rows = roots * (rows - share @ rows)
-        values, right = np.linalg.eigh(rows.T @ rows)
+        values, right = arrays.eigh(rows.T @ rows)
         real = values > 1e-13 * values[-1]
         values, right = values[real], right[:, real]
         return cls(kernel, values, rows @ right / values**0.5, whiten @ right / values**0.5, roots, share)

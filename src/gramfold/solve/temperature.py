@@ -9,6 +9,7 @@ import numpy as np
 
 from gramfold.numerics import arrays, seeds
 from gramfold.numerics.arrays import Array
+from gramfold.solve.discriminant import pooled_moments
 from gramfold.solve.ridge import Penalty
 
 STEPS = 50
@@ -73,26 +74,11 @@ def temperature_of_moments(weights: Array, cross: Array, penalty: Penalty, count
     """T of a pooled ridge, from what a server has folded: that of scores drawn from a Gaussian for each class, with the first two
     moments of the left-out scores of all clients' samples (see `Discriminant`), every leverage taken at its mean.
     """
-    means, within = left_out_moments(weights, cross, penalty, counts, leverage)
+    with_targets, with_itself = pooled_moments(weights, cross, penalty, counts, leverage)
+    means = (with_targets / np.maximum(counts, 1)).T
+    within = (with_itself - (means.T * counts) @ means) / counts.sum()
     draws = seeds.frozen(0, "temperature")
     codes = np.repeat(np.arange(len(counts)), np.diff(np.rint(np.cumsum(counts) / counts.sum() * DRAWS).astype(int), prepend=0))
     values, vectors = np.linalg.eigh(within)
     noise = draws.standard_normal((len(codes), len(values))) * np.sqrt(np.maximum(values, 0.0))
     return fit_temperature(means[codes] + noise @ vectors.T, codes)
-
-
-def left_out_moments(
-    weights: Array, cross: Array, penalty: Penalty, counts: np.ndarray, leverage: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """The means (C x C, a row a class) of left-out scores, and their covariance within classes.
-
-    With (S + P) W = M the plain scores U have U'Y = W'M and U'U = W'M - W'P W; a left-out score is (u - h y) / (1 - h).
-    """
-    free = max(1.0 - leverage, 1e-3)
-    with_targets = arrays.to_numpy(weights.T @ cross)
-    with_targets = (with_targets + with_targets.T) / 2
-    with_itself = with_targets - arrays.to_numpy(weights.T @ (penalty * weights))
-    shares = np.maximum(counts, 1)
-    plain = (with_targets / shares).T
-    within = (with_itself - (plain.T * counts) @ plain) / counts.sum() / free**2  # a sample's own target is the same in a class
-    return (plain - leverage * np.eye(len(counts))) / free, within

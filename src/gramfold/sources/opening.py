@@ -79,7 +79,10 @@ def source_of(data: Any, columns: Columns | None = None, kind: str | None = None
     if is_pairs(data) or is_beside(data) or is_frame(data) or hasattr(data, "items"):
         return _whole(data, type(data).__name__, columns, kind)
     if not isinstance(data, Iterable):
-        raise ColumnsError(f"cannot read samples of a {type(data).__name__}; give a path, a frame, or a mapping of columns")
+        raise ColumnsError(
+            f"cannot read samples from {type(data).__name__}; give a path, a frame, a mapping of columns, (X, y), or a data "
+            "set of torch or Hugging Face"
+        )
     items = list(data)
     if items and all(is_table_file(item) for item in items):
         return _open_tables(items, columns, kind)

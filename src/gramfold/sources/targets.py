@@ -23,7 +23,7 @@ CLASSES, VALUES, SEVERAL, ORDERED, COUNTS = "classes", "values", "labels", "orde
 TARGETS = (CLASSES, VALUES, SEVERAL, ORDERED, COUNTS)
 SURVIVAL = (
     "survival times (an event and a time) are not served yet; predict whether the event comes within a given time, as two "
-    "classes, of the samples that were followed so long"
+    "classes, from the samples that were followed for that long"
 )
 NO_ORDER = (
     "ordered classes that are words need their order: labels=['low', 'mid', 'high'] (--labels low,mid,high), or an ordered "
@@ -47,6 +47,8 @@ class Targets(NamedTuple):
 
 def kind_of(y: Any, kind: str | None = None, regression: bool = False) -> str:
     """What targets are: as said, or as they look."""
+    if kind == "survival":
+        raise LabelsError(SURVIVAL)
     if kind is not None and kind not in TARGETS:
         raise LabelsError(f"targets is one of {', '.join(TARGETS)}, not {kind!r}")
     if regression and kind not in (None, VALUES):
@@ -135,7 +137,10 @@ def read_several(y: Any, n: int, whose: str, names: Labels) -> np.ndarray:
         return found
     found = check.values(y.to_numpy() if is_frame(y) else y, n, None, whose)
     if found.shape[1] != len(names):
-        raise LabelsError(f"{whose} has {found.shape[1]} columns of labels, and there are {len(names)} labels")
+        raise LabelsError(
+            f"{whose} has {found.shape[1]} columns of labels, and names for {len(names)}; several labels are columns of 0 and 1, "
+            "in a table --label-column a,b,c"
+        )
     wrong = np.argwhere((found != 0) & (found != 1))
     if len(wrong):
         i, j = wrong[0]

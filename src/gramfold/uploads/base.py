@@ -1,5 +1,6 @@
 """What every upload keeps to, whatever it holds. Engines, privacy and storage are written against this, and against no kind."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NoReturn, Protocol, Self
 
@@ -53,11 +54,26 @@ class Upload(Protocol):
         """The upload with this vector, bit for bit. The numbers must be finite; with noise they may be no upload of any data."""
 
 
-class Apart:
-    """What an upload has in the place of a vector where there is none that could be summed."""
+class Apart(ABC):
+    """An upload that is no vector which could be summed, and travels as it is."""
 
     no_vector: ClassVar[str]
     """Why there is none."""
+
+    def settle(self) -> Self:
+        return self
+
+    def rounded(self, precision: str) -> Self:
+        """As it is: what it holds is for the method to say."""
+        return self
+
+    @abstractmethod
+    def pack(self) -> Packet:
+        """The message that carries it."""
+
+    @property
+    def wire_bytes(self) -> int:
+        return self.pack().wire_bytes
 
     def vector(self) -> NoReturn:
         raise MessageError(self.no_vector)

@@ -27,13 +27,6 @@ class PerClient(Apart):
     def copy(self) -> "PerClient":
         return PerClient(dict(self.parcels))
 
-    def settle(self) -> "PerClient":
-        return self
-
-    def rounded(self, precision: str) -> "PerClient":
-        """As they are: what parcels hold is for the method to say."""
-        return self
-
     def in_order(self) -> Sequence[Mapping[str, Array]]:
         """The parcels by client name, whatever the order in which they came."""
         return [self.parcels[name] for name in sorted(self.parcels)]
@@ -44,10 +37,6 @@ class PerClient(Apart):
             require_shapes(parcel, expected)
 
     # --- as a message ---
-
-    @property
-    def wire_bytes(self) -> int:
-        return self.pack().wire_bytes
 
     def pack(self) -> Packet:
         """Arrays under their client's place, the clients' names as metadata."""

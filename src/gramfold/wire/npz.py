@@ -71,6 +71,11 @@ def _check_header(file: IO[bytes], size: int, what: str) -> None:
         raise FileError(
             f"{what} holds Python objects, as a column of text from pandas does; save it as numbers, or with .astype(str)"
         )
+    if dtype.names:
+        fields = ", ".join(dtype.names)
+        raise FileError(
+            f"{what} has fields ({fields}), not one number or word each; survival times, an event and a time, are not served yet"
+        )
     if dtype.kind not in "fiubcUS":
         raise FileError(f"{what} must be numbers or text, got dtype {dtype}")
     if math.prod(shape) * dtype.itemsize != size - file.tell():

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -44,7 +45,7 @@ class Packet:
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]
 
-    @property
+    @cached_property
     def wire_bytes(self) -> int:
         """The length of `to_bytes()`, without making it."""
         return serialised_size(self._shapes(), self._metadata())

@@ -189,12 +189,7 @@ class Network:
     # --- using it ---
 
     def run(
-        self,
-        app: Path,
-        config: Mapping[str, Value],
-        *,
-        seconds: float = 3600.0,
-        watch: Callable[[], None] = lambda: None,
+        self, app: Path, config: Mapping[str, Value], *, seconds: float = 3600.0, watch: Callable[[], None] = lambda: None
     ) -> str:
         """Run an app to its end, calling `watch` regularly; returns its log."""
         run_id, log = self.start_run(app, config)

@@ -16,6 +16,7 @@ import numpy as np
 from gramfold.errors import GramfoldError
 from gramfold.features import Map
 from gramfold.federation import Samples
+from gramfold.heads import Head
 from gramfold.methods.spaces import root_weights
 from gramfold.moments.consistent import MOST_SAMPLES
 from gramfold.numerics import arrays
@@ -75,6 +76,15 @@ class Effects(Record, kind="effects"):
         weights, shares = half @ left, np.einsum("ij,ji->i", along, half)
         return left - (left - along @ weights) / (1.0 - shares)[:, None], root[:, None] * weights
 
+    def told(self, head: Head, train: Samples, contributed: bool) -> Head:
+        """A client's head with its deviations, and with intervals that follow from the variances where its samples are too few:
+        as wide as the mixed model's, or as its own left-out errors where these are larger; no wider than the shared head's."""
+        chosen, errors = {**head.chosen, "deviations": self.deviations(train, contributed)}, head.errors
+        if errors is not None:
+            own = np.sqrt(np.mean(errors.left_out**2, axis=0))
+            errors = replace(errors, spread=np.minimum(errors.spread, np.maximum(own, self.spread(train, contributed))))
+        return replace(head, chosen=chosen, errors=errors)
+
     def deviations(self, train: Samples, contributed: bool) -> dict[str, list[float]]:
         """A client's own offset and the slopes that stand out most, of the first target: each with what it may be off by, 95
         times of 100; of columns for a standard deviation."""
@@ -83,6 +93,12 @@ class Effects(Record, kind="effects"):
         varying = np.flatnonzero(sure > 0)
         most = varying[np.argsort(-np.abs(own[varying]) / sure[varying], kind="stable")[:SAID]]
         return {_name(j): [float(own[j]), float(sure[j])] for j in sorted({*most.tolist(), *varying[varying == 0].tolist()})}
+
+    def spread(self, train: Samples, contributed: bool) -> np.ndarray:
+        """How far a client's new samples lie from what the mixed model says of them, a standard deviation of each target: the
+        noise, and what its samples leave open of its effects."""
+        _, wider = left_out(*_observed(self.plain, train), self.by_column, self.fit, contributed)
+        return np.asarray(np.sqrt(wider.mean() * self.fit.noise))
 
     def _deviation(self, rows: np.ndarray, targets: np.ndarray, contributed: bool) -> Deviation:
         both = np.concatenate([rows, targets], axis=1)

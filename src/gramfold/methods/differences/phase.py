@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gramfold.features import Bias, Concat, Linear, Map, MetricMap, Normalize, draw
+from gramfold.features import Bias, Chain, Concat, Linear, Map, MetricMap, Normalize, Projection, draw
 from gramfold.features.metric import PLAIN
 from gramfold.methods.differences import effects, groups, personal
 from gramfold.methods.differences.effects import Asking, Effects
@@ -38,7 +38,7 @@ class Plan:
     def begin(self, start: Any, seed: int) -> "Differing | Found":
         """The first round; what is found already, where nothing is to be asked."""
         space: Space = start.space
-        if getattr(start, "common", None) is not None and space.outputs is not None:
+        if getattr(start, "offsets", None) is not None and space.outputs is not None:
             space = replace(space, outputs=space.outputs // 2)  # targets are folded twice; asked are those as they are
         columns = space.map.columns if isinstance(space.map, MetricMap) else None
         wanted = self.personal and columns is not None and space.map.inputs <= MOST_COLUMNS
@@ -146,11 +146,13 @@ class Differing(Phase, kind="differences"):
 
 
 def _plain(map: Map, seed: int) -> Map:
-    """[1, x] of inputs as a map makes them comparable: standardised columns, or rows of one length."""
+    """[1, x] of inputs as a map makes them comparable: standardised columns, or rows of one length. Of wide ones random
+    directions in place of x: what is asked of them stays a fraction of the moments."""
+    x = Linear() if map.inputs <= groups.WIDE else Projection(groups.WIDE, "identity")
     if isinstance(map, MetricMap) and map.columns is not None:
         ends = {key: value for key, value in map.description.items() if key not in ("kind", PLAIN, "blocks")}
-        straight = draw(Concat([Bias(), Linear()]), map.inputs, seed, "differences/plain")
+        straight = draw(Concat([Bias(), x]), map.inputs, seed, "differences/plain")
         return MetricMap(
             {PLAIN: straight.description, "blocks": [], **ends}, dict(zip(("centre", "scale"), map.columns, strict=True))
         )
-    return draw(Concat([Bias(), Normalize()]), map.inputs, seed, "differences/plain")
+    return draw(Concat([Bias(), Chain([Normalize(), x])]), map.inputs, seed, "differences/plain")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from gramfold.methods.gradient.base import LEARNING_RATES, Model, State, weighted
 from gramfold.methods.gradient.fedavg import FedAvg
-from gramfold.methods.gradient.sides import Side, descended
+from gramfold.methods.gradient.sides import Side, descended, personal_models
 
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Cohort
@@ -40,11 +40,4 @@ class Ditto(FedAvg):
         return descended(cohort, self.objective(cohort), sides, cohort.shared, epochs=self.epochs, optimizer=self.steps)
 
     def final(self, cohort: "Cohort", broadcast: Model) -> State:
-        """The personal models; clients never sampled train theirs from the last shared one."""
-        kept = cohort.recall("personal", cohort.spread(cohort.shared))
-        if new := [k for k, known in enumerate(cohort.knows("personal")) if not known]:
-            rest = cohort.pick(new)
-            (made,) = self._trained(rest, self._personal(rest))
-            for name, tensor in kept.items():
-                tensor[new] = made[name]
-        return kept
+        return personal_models(cohort, lambda rest: self._trained(rest, self._personal(rest)))

@@ -7,12 +7,10 @@ client   uses the aligned base with its own head
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gramfold.errors import MethodError
-from gramfold.federation import Task
-from gramfold.heads import Head
+from gramfold.methods.gradient.apart import PrivateHeads
 from gramfold.methods.gradient.base import Gradient, Model, State, base_of, head_of, weighted
 
 if TYPE_CHECKING:
@@ -23,26 +21,14 @@ BATCH_CLIENTS = 32
 
 
 @dataclass(frozen=True)
-class FedAS(Gradient):
+class FedAS(PrivateHeads):
     """A private head on a shared base, so it needs a base: an MLP where the data are features."""
 
     name: ClassVar[str] = "fedas"
     summary: ClassVar[str] = "private heads on a shared base, aligned on receipt and weighted by Fisher information"
     paper: ClassVar[str] = "Yang et al., CVPR 2024"
-    normalizes: ClassVar[bool] = False
-    on_features: ClassVar[str] = "mlp:256"
 
     align_epochs: int = 1
-
-    def describe(self, task: Task) -> dict[str, Any]:
-        network = super().describe(task)
-        if network["kind"] == "linear":
-            raise MethodError("fedas shares a base and keeps heads private, and 'linear' has no base; use mlp:WIDTH")
-        return network
-
-    def begin(self, task: Task) -> Model:
-        begun = super().begin(task)
-        return replace(begun, model=base_of(begun.model))
 
     def update(self, cohort: "Cohort", broadcast: Model) -> Sequence[Any]:
         trained = self.train(cohort, self._received(cohort))
@@ -51,9 +37,6 @@ class FedAS(Gradient):
 
     def final(self, cohort: "Cohort", broadcast: Model) -> State:
         return self._received(cohort)
-
-    def global_head(self, broadcast: Model) -> Head | None:
-        return None
 
     def _received(self, cohort: "Cohort") -> State:
         """The shared base, aligned, and each client's own head."""

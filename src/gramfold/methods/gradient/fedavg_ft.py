@@ -20,11 +20,6 @@ class FedAvgFT(FedAvg):
     finetune_epochs: int = 10
 
     def final(self, cohort: "Cohort", broadcast: Model) -> State:
-        return fine_tuned(self, cohort, self.finetune_epochs)
-
-
-def fine_tuned(method: Gradient, cohort: "Cohort", epochs: int) -> State:
-    """The shared model after so many epochs of plain local training."""
-    objective = Gradient.objective(method, cohort)
-    start = cohort.spread(cohort.shared)
-    return cohort.descend(objective, start, {}, epochs=epochs, optimizer=method.steps, purpose="fine-tune")
+        objective = Gradient.objective(self, cohort)
+        start = cohort.spread(cohort.shared)
+        return cohort.descend(objective, start, {}, epochs=self.finetune_epochs, optimizer=self.steps, purpose="fine-tune")

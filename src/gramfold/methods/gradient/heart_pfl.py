@@ -18,7 +18,7 @@ from gramfold.errors import MethodError
 from gramfold.federation import Dataset, Task, load_npz
 from gramfold.methods.asked import Asked
 from gramfold.methods.gradient.base import MODEL, Gradient, Model, State, named, named_shapes, weighted
-from gramfold.methods.gradient.sides import Side, descended
+from gramfold.methods.gradient.sides import Side, descended, personal_models
 from gramfold.uploads import NamedSums, PerClient
 
 if TYPE_CHECKING:
@@ -125,15 +125,11 @@ class HeartPFL(Gradient):
         return {**super().upload_shapes(broadcast), HDA_SIZE: (1,)}
 
     def final(self, cohort: "Cohort", broadcast: Model) -> State:
-        """The personal models; clients never sampled train theirs from the last shared one."""
-        kept = cohort.recall("personal", cohort.spread(cohort.shared))
-        if new := [k for k, known in enumerate(cohort.knows("personal")) if not known]:
-            rest = cohort.pick(new)
+        def trained(rest: "Cohort") -> list[State]:
             start = rest.spread(cohort.shared)
-            (made,) = self._trained(rest, self._side(rest, "personal", start, self.prototypes(rest, start) if self.hda else {}))
-            for name, tensor in kept.items():
-                tensor[new] = made[name]
-        return kept
+            return self._trained(rest, self._side(rest, "personal", start, self.prototypes(rest, start) if self.hda else {}))
+
+        return personal_models(cohort, trained)
 
     def _side(self, cohort: "Cohort", which: str, start: State, prototypes: "dict[str, Tensor]") -> Side:
         import torch

@@ -7,35 +7,27 @@ Derived for a federation: the pretrained model is FedAvg's.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from gramfold.federation import Task
+from gramfold.methods.gradient.apart import WithBase, trained
 from gramfold.methods.gradient.base import Gradient, Model, State, base_of, head_of
 from gramfold.methods.gradient.fedavg import FedAvg
-from gramfold.methods.gradient.fedrep import require_base, trained
 
 if TYPE_CHECKING:
     from gramfold.methods.gradient.cohort import Cohort
 
 
 @dataclass(frozen=True)
-class LPFT(FedAvg):
+class LPFT(FedAvg, WithBase):
     """`probe_epochs`: how long each client trains the head of the final model; `finetune_epochs`: how long all of it afterwards.
     It needs a base: an MLP where the data are features."""
 
     name: ClassVar[str] = "lp-ft"
     summary: ClassVar[str] = "FedAvg, then each client trains the head, then all of it"
     paper: ClassVar[str] = "Kumar et al., ICLR 2022, arXiv 2202.10054"
-    normalizes: ClassVar[bool] = False
-    on_features: ClassVar[str] = "mlp:256"
 
     probe_epochs: int = 10
     finetune_epochs: int = 10
-
-    def describe(self, task: Task) -> dict[str, Any]:
-        network = super().describe(task)
-        require_base(self.name, network)
-        return network
 
     def final(self, cohort: "Cohort", broadcast: Model) -> State:
         base = cohort.spread(base_of(cohort.shared))

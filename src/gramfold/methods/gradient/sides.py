@@ -4,7 +4,7 @@ The trainings do not touch one another. Where clients are computed side by side,
 one upon the other, and that is what takes the time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gramfold.methods.gradient.base import State
@@ -50,3 +50,13 @@ def descended(
         epochs=epochs, optimizer=optimizer, purpose=[side.purpose for side in sides], pull=(strengths, anchor),
     )  # fmt: skip
     return [{name: tensor[i :: len(sides)] for name, tensor in state.items()} for i in range(len(sides))]
+
+
+def personal_models(cohort: "Cohort", trained: Callable[["Cohort"], list[State]]) -> State:
+    """The models that clients kept as "personal"; those never sampled train theirs from the last shared one."""
+    kept = cohort.recall("personal", cohort.spread(cohort.shared))
+    if new := [k for k, known in enumerate(cohort.knows("personal")) if not known]:
+        (made,) = trained(cohort.pick(new))
+        for name, tensor in kept.items():
+            tensor[new] = made[name]
+    return kept

@@ -30,7 +30,6 @@ the exception, unless told otherwise: see `own_parts`.)
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,15 +39,14 @@ from gramfold.federation import Task
 from gramfold.heads import Head, Unsolved
 from gramfold.methods import learning
 from gramfold.methods.differences import Differs, groups_of
-from gramfold.methods.learning import Learned, comparable_as, put_back
-from gramfold.methods.pace import compact
-from gramfold.methods.pace.bounds import bounded
+from gramfold.methods.learning import Learned, added_back, comparable_as
 from gramfold.methods.pace.broadcast import Streams
-from gramfold.methods.pace.candidates import PARTS, Part
-from gramfold.methods.pace.client import Given, OwnSamples, Solve, personalized, solution
+from gramfold.methods.pace.candidates import PARTS, Part, PersonalKernel
+from gramfold.methods.pace.client import Given, OwnSamples, personalized
+from gramfold.methods.pace.compact import unsolved, weights_of
 from gramfold.methods.pace.decision import Decision, decide
 from gramfold.methods.pace.effects import OwnEffects
-from gramfold.methods.pace.personal_kernel import PersonalKernel
+from gramfold.methods.pace.heads import bounded
 from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import Pooling, require_regime, shared_head, solved, units_of
 from gramfold.methods.pace.sizes import SIZES, Limits, bytes_of
@@ -96,6 +94,7 @@ class PACE(Differs):
     name: ClassVar[str] = "pace"
     summary: ClassVar[str] = "candidates averaged by left-out likelihood, on the class prior; calibrated"
     paper: ClassVar[str] = "gramfold"
+    penalties: ClassVar[tuple[str, ...]] = ("penalty",)
     remedies: ClassVar[Mapping[str, str]] = {
         "once": "features='bias+linear'", "by sample": "own_parts=False and groups=False, and run again",
     }  # fmt: skip
@@ -116,7 +115,6 @@ class PACE(Differs):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_penalties("penalty")
         if self.features is not None and (self.learn is not None or self.budget is not None):
             raise GramfoldError("learn and budget choose the features; give either them or features")
         if self.learn not in (None, True, False):
@@ -154,11 +152,11 @@ class PACE(Differs):
 
     def learned(self, start: Streams, found: Learned) -> Streams:
         outputs = start.space.outputs
-        if found.common is not None and outputs is not None:
+        if found.offsets is not None and outputs is not None:
             outputs *= 2  # targets are folded less the clients' own parts, too
         refinement = None if start.refinement is None else comparable_as(found.map, start.refinement)
         space = replace(start.space, map=found.map, outputs=outputs)
-        return replace(start, space=space, refinement=refinement, common=found.common)
+        return replace(start, space=space, refinement=refinement, offsets=found.offsets)
 
     @property
     def _plan(self) -> Any:
@@ -173,20 +171,18 @@ class PACE(Differs):
         def again(task: Task) -> Streams:
             return replace(before, space=before.space.with_labels(task.labels))
 
-        return replace(found, again=again, by_sample=found.by_sample and broadcast.common is None)
+        return replace(found, again=again, by_sample=found.by_sample and broadcast.offsets is None)
 
     def moments(self, client: ClientData, broadcast: Streams) -> Moments:
-        common = broadcast.common
-        return super().moments(client if common is None else common.beside(client), broadcast)
+        offsets = broadcast.offsets
+        return super().moments(client if offsets is None else offsets.beside(client), broadcast)
 
     def solve(self, total: Moments | GroupedMoments, broadcast: Streams) -> Streams:
         space, whole, groups = broadcast.space, None, groups_of(broadcast)
         make = Pooling(self.penalty, self._regime, broadcast.seed, units_of(space), space.caution)
-        if broadcast.common is not None:
-            total, whole = broadcast.common.split(total)
-        pooled = make(total if isinstance(total, Moments) else total.total())
-        if whole is not None:
-            pooled = make.for_newcomers(pooled, whole)
+        if broadcast.offsets is not None:
+            total, whole = broadcast.offsets.split(total)
+        pooled = make(total if isinstance(total, Moments) else total.total(), whole)
         if isinstance(total, Moments) or groups is None:
             return replace(broadcast, pooled=pooled)
         return replace(broadcast, pooled=pooled, groups=make.groups(total, pooled, groups.count))
@@ -195,14 +191,12 @@ class PACE(Differs):
         return self.personalize_many([client], broadcast)[0]
 
     def small_heads(self, clients: Sequence[ClientData], broadcast: Streams) -> list[Head]:
-        return self.personalize_many(clients, broadcast, partial(compact.unsolved, broadcast))
+        return self.personalize_many(clients, broadcast, compact=True)
 
     def weights_of(self, given: Unsolved, broadcast: Streams) -> Array:
-        return compact.solved(given, broadcast)
+        return weights_of(given, broadcast)
 
-    def personalize_many(
-        self, clients: Sequence[ClientData], broadcast: Streams, solve: Solve = solution
-    ) -> list[Head]:  # fmt: skip
+    def personalize_many(self, clients: Sequence[ClientData], broadcast: Streams, compact: bool = False) -> list[Head]:
         trains, known = [counting(client) for client in clients], broadcast.differ.groups
         groups = [None if known is None else known.place(c.name, t) for c, t in zip(clients, trains, strict=True)]
         kinds = [
@@ -212,32 +206,33 @@ class PACE(Differs):
         heads: list[Any] = [None] * len(clients)
         room = room_for(trains[0].inputs)
         for bucket in buckets([train.n for train in trains], self.numbers_per_sample(broadcast), room, kinds):
-            made = self._of_bucket([clients[i] for i in bucket], broadcast, groups[bucket[0]], solve)
+            made = self._of_bucket([clients[i] for i in bucket], broadcast, groups[bucket[0]], compact)
             for i, head in zip(bucket, made, strict=True):
                 heads[i] = head
         return heads
 
-    def _of_bucket(self, clients: Sequence[ClientData], broadcast: Streams, group: int | None, solve: Solve) -> list[Head]:
+    def _of_bucket(self, clients: Sequence[ClientData], broadcast: Streams, group: int | None, compact: bool) -> list[Head]:
         """The heads of clients of one group, of about as many samples."""
-        space, common, whole, own = broadcast.space, broadcast.common, clients, None
+        space, offsets, whole, own = broadcast.space, broadcast.offsets, clients, None
         pooled, copies = broadcast.pooled_for(group)
-        masks = learning.unseen(clients, space.map, all_split=common is not None)
-        judging = None if all(mask.all() for mask in masks) else np.concatenate(masks)
-        if common is not None:
-            clients, own = common.taken_out(clients, masks)
+        masks = learning.unseen(clients, space.map, all_split=offsets is not None)
+        unseen = None if all(mask.all() for mask in masks) else np.concatenate(masks)
+        if offsets is not None:
+            clients, own = offsets.subtracted(clients, masks)
         found = broadcast.differ
         given = Given(
             space, pooled, broadcast.refinement, found.personal or (), copies, self.priors, self.weights, found.effects
         )  # fmt: skip
-        samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), judging, own)
-        heads = personalized(samples, self.parts, self.name, solve)
+        samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), unseen, own)
+        heads = personalized(samples, self.parts, self.name, unsolved(broadcast, samples) if compact else None)
         if found.effects is not None:
-            told = [found.effects.deviations(counting(client), client.contributed) for client in whole]
-            heads = [replace(head, chosen={**head.chosen, "deviations": each}) for head, each in zip(heads, told, strict=True)]
+            heads = [
+                found.effects.told(head, counting(client), client.contributed) for head, client in zip(heads, whole, strict=True)
+            ]
         if group is not None:
             heads = [replace(head, chosen={**head.chosen, "group": group}) for head in heads]
         if own is not None:
-            heads = [put_back(head, part) for head, part in zip(heads, own, strict=True)]
+            heads = [added_back(head, part) for head, part in zip(heads, own, strict=True)]
         if space.classification:
             return heads
         return [bounded(head, counting(client).targets, self.priors) for head, client in zip(heads, whole, strict=True)]

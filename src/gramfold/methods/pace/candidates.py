@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from gramfold.features import Map
-from gramfold.methods.pace.influence import blended
+from gramfold.methods.pace.influence import OfFactor
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.stacks import lifted
 from gramfold.solve.free_ridge import FreeRidge
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from gramfold.methods.pace.client import OwnSamples
 
 
-HAIR = 1e-9
-"""Of a log-likelihood: what is likelier by less is likelier by rounding."""
+ROUNDING = 1e-9
+"""Relative differences of log-likelihoods below this are rounding."""
 
 
 class Basis(Protocol):
     """What a candidate's coordinates are coordinates of: weights on a map's features."""
 
     @property
-    def moves(self) -> bool:
-        """Whether the weights move the shared solution, rather than stand beside it, as a stream with a `map` of its own."""
+    def map(self) -> Map | None:
+        """Of the stream that the weights make beside the shared solution; None: they are added to that solution itself."""
 
     def solution(self, coordinates: Array) -> tuple[Array, Any]:
         """Each client's weights (m x C) and intercept (C)."""
@@ -60,7 +60,7 @@ class Candidate:
     """Of a mean: for which clients its coordinates are any."""
 
 
-def mean_of(candidates: Sequence[Candidate], shares: Sequence[float] | np.ndarray, name: str = "mean") -> Candidate:
+def mean_of(candidates: Sequence[Candidate], shares: Sequence[float] | np.ndarray) -> Candidate:
     """The mean of candidates with these shares (candidates, or clients x candidates), which add up to one."""
     parts = np.asarray(shares, float)
     kept = [(each, parts[..., i]) for i, each in enumerate(candidates) if parts[..., i].any()]
@@ -70,12 +70,12 @@ def mean_of(candidates: Sequence[Candidate], shares: Sequence[float] | np.ndarra
     present: dict[Basis, np.ndarray] = {}
     for each, part in kept:
         for basis, numbers in each.coordinates.items():
-            scaled = lifted(part * each.share * inverse if basis.moves else part, numbers) * numbers
+            scaled = lifted(part * each.share * inverse if basis.map is None else part, numbers) * numbers
             coordinates[basis] = coordinates[basis] + scaled if basis in coordinates else scaled
             present[basis] = present.get(basis, np.zeros(part.shape, bool)) | (part > 0)
     moved = [(each.scores, part * each.share * inverse) for each, part in kept if np.any(each.share)]
     return Candidate(
-        name,
+        "mean",
         _sum(moved) if moved else candidates[0].scores,
         _sum([(each.added, part) for each, part in kept]),
         share,
@@ -97,8 +97,6 @@ def _sum(weighed: Sequence[tuple[Array, np.ndarray]]) -> Array:
 
 class OwnRidge(FreeRidge):
     """A client's own ridge on its own centred columns: a basis of candidates."""
-
-    moves: ClassVar[bool] = False
 
     def __init__(self, map: Map, rows: Array, roots: Array | None) -> None:
         super().__init__(rows, roots)
@@ -126,19 +124,20 @@ class Blend(Part):
     def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:
         """Tried in turn, as long as they make a client's samples more likely."""
         found: list[Candidate] = []
-        if not samples.influence.can_weigh_up or samples.blocks is not None:  # a blend is left out sample by sample
+        influence, residuals = samples.influence, samples.residuals
+        if not isinstance(influence, OfFactor) or samples.blocks is not None:  # a blend is left out sample by sample
             return found
         best, before = samples.likelihood.of(stay), self.before / len(self.alphas)
         trying = np.ones(np.shape(best), bool)
         for alpha in self.alphas:
-            move, left = blended(samples.influence, samples.residuals, alpha, samples.copies)
+            move, left = influence.blended(residuals, alpha, samples.copies)
             scores = samples.targets - samples.unweighted(left)
-            tried = Candidate(self.name, scores, stay.added, coordinates={samples.influence: move}, alpha=alpha)
-            told = samples.likelihood.of(tried)
-            trying &= told > best + HAIR * (1.0 + abs(best))
+            tried = Candidate(self.name, scores, stay.added, coordinates={influence: move}, alpha=alpha)
+            log_likelihood = samples.likelihood.of(tried)
+            trying &= log_likelihood > best + ROUNDING * (1.0 + abs(best))
             if not trying.any():
                 break
-            found, best = [*found, replace(tried, before=before * trying)], np.where(trying, told, best)
+            found, best = [*found, replace(tried, before=before * trying)], np.where(trying, log_likelihood, best)
         return found
 
 
@@ -148,10 +147,10 @@ class Residual(Part):
 
     name: ClassVar[str] = "residual"
     of_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (1.0, 10.0), (0.3, 0.003))
-    """How much of logits to believe, and penalty. A client with two of ten classes is all but certain of most samples, and what
-    is left is noise of the few others; at a part of their face value all samples have a say, and at less of a penalty."""
+    """A factor that shrinks the logits, and the penalty. A client with two of ten classes is all but certain of most samples, and
+    its residuals are the noise of the few others; with shrunk logits, and a smaller penalty, all samples contribute."""
     of_two_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (1.0, 3.0), (1.0, 30.0))
-    """Of two classes neither is ruled out beforehand, and hardly anything may be left (`clean_tables.py`)."""
+    """The same of two classes, of which a client is hardly ever that certain (`clean_tables.py`)."""
     of_values: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 1e4)
     """Penalties; with the last an offset is all there is."""
     before: float = 4.0
@@ -184,6 +183,29 @@ class Own(Part):
         gammas = self.of_classes if samples.likelihood.classification else self.of_values
         before = self.before / len(gammas)
         return [samples.alone(self.name, samples.on_features, gamma, before) for gamma in gammas]
+
+
+@dataclass(frozen=True)
+class PersonalKernel(Part):
+    """A ridge on each of the personal maps: of the targets, with nothing else shared, and of the shared model's residuals."""
+
+    name: ClassVar[str] = "personal"
+    of_classes: tuple[float, ...] = (0.03, 0.3)
+    of_values: tuple[float, ...] = (1e-8, 1e-6, 1e-4, 1e-2, 1e-1, 1.0)
+    before: float = 0.1
+
+    def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:
+        if not samples.fits or not samples.given.personal:
+            return []
+        likelihood, found = samples.likelihood, []
+        penalties = self.of_classes if likelihood.classification else self.of_values
+        before, left = self.before / (2 * len(penalties) * len(samples.given.personal)), likelihood.residuals(stay)
+        for map in samples.given.personal:
+            ridge = OwnRidge(map, samples.mapped(map), samples.roots)
+            for penalty in penalties:
+                found.append(samples.alone(self.name, ridge, penalty, before))
+                found.append(samples.beside(self.name, ridge, left, penalty, before, stay))
+        return found
 
 
 PARTS: tuple[Part, ...] = (Blend(), Residual(), Own())

@@ -4,18 +4,14 @@ Weights of a ridge in the dual are F'a, and a move of the shared solution A^-1 F
 which F follows, and the coordinates a. Written is whichever is smaller; either way the head is the same.
 """
 
-from typing import Any
-
 import numpy as np
 
-from gramfold.features import Map
-from gramfold.heads import Stream, Unsolved
+from gramfold.heads import Unsolved
 from gramfold.methods.pace.broadcast import Streams
-from gramfold.methods.pace.candidates import Basis, Candidate, OwnRidge
+from gramfold.methods.pace.candidates import Basis, OwnRidge
 from gramfold.methods.pace.client import OwnSamples
-from gramfold.methods.pace.heads import Solution
+from gramfold.methods.pace.heads import OfClient, Written
 from gramfold.methods.pace.influence import OfFactor
-from gramfold.methods.pace.server import Pooled
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.padding import Padding
@@ -24,35 +20,29 @@ from gramfold.numerics.stacks import transposed
 RIDGE, MOVE = "pace/ridge", "pace/move"
 
 
-def unsolved(broadcast: Streams, samples: OwnSamples, mixture: Candidate) -> list[Solution]:
-    """What `client.solution` gives, with coordinates in place of weights where these are more."""
-    pooled, clients = samples.given.pooled, samples.padding.clients
-    base: list[Any] = [pooled.weights] * clients
-    streams: list[list[Stream]] = [[] for _ in range(clients)]
-    offsets: list[Array | float] = [0.0] * clients
-    own = _own(samples)
-    for basis, coordinates in mixture.coordinates.items():
-        small = _dual(basis) and _smaller(basis, samples)
-        weights, intercepts = (None, None) if small else basis.solution(coordinates)
-        for k in np.flatnonzero(mixture.present[basis]):
-            numbers = {"numbers": arrays.to_numpy(coordinates[k, : samples.padding.sizes[k]])}
-            if basis.moves:
-                about = {"group": _group(pooled, broadcast)}
-                base[k] = Unsolved(MOVE, own[k] | numbers, about) if weights is None else base[k] + weights[k]
-                continue
-            map = getattr(basis, "map")  # noqa: B009 (only a basis that does not move has one)
-            if weights is None or intercepts is None:
-                assert isinstance(basis, OwnRidge)
-                streams[k].append(Stream(map, Unsolved(RIDGE, own[k] | numbers, {"map": _place(map, broadcast)})))
-                offsets[k] = offsets[k] + _intercept(basis, coordinates, int(k))
-            else:
-                streams[k].append(Stream(map, weights[k]))
-                offsets[k] = offsets[k] + (intercepts if isinstance(intercepts, float) else intercepts[k])
-    map = samples.given.space.map
-    return [(Stream(map, weights), beside, offset) for weights, beside, offset in zip(base, streams, offsets, strict=True)]
+def unsolved(broadcast: Streams, samples: OwnSamples) -> Written:
+    """What stands for weights where coordinates and inputs are fewer numbers."""
+    own, pooled = _own(samples), samples.given.pooled
+    group = next((i for i, group in enumerate(broadcast.groups) if group.pooled is pooled), None)
+
+    def written(basis: Basis, coordinates: Array) -> OfClient | None:
+        if not (isinstance(basis, OwnRidge | OfFactor) and basis.dual and _smaller(basis, samples)):
+            return None
+
+        def of_client(k: int) -> tuple[Unsolved, Array | float]:
+            arrays_of = own[k] | {"numbers": arrays.to_numpy(coordinates[k, : samples.padding.sizes[k]])}
+            if isinstance(basis, OfFactor):
+                return Unsolved(MOVE, arrays_of, {"group": group}), 0.0
+            place = next(i for i, each in enumerate(broadcast.maps) if each is basis.map)
+            along = (basis.centre[k] @ basis.rows[k].T) @ coordinates[k, :-1]  # as in `FreeRidge.solution`
+            return Unsolved(RIDGE, arrays_of, {"map": place}), coordinates[k, -1] - along[0]
+
+        return of_client
+
+    return written
 
 
-def solved(weights: Unsolved, broadcast: Streams) -> Array:
+def weights_of(weights: Unsolved, broadcast: Streams) -> Array:
     """The weights that `Unsolved` stands for."""
     own, about = weights.arrays, weights.about
     roots = None if "weights" not in own else np.sqrt(own["weights"])[:, None]
@@ -67,16 +57,12 @@ def solved(weights: Unsolved, broadcast: Streams) -> Array:
     return pooled.weights + influence.solution(own["numbers"][None])[0][0]
 
 
-def _dual(basis: Basis) -> bool:
-    return isinstance(basis, OwnRidge | OfFactor) and basis.dual
-
-
-def _smaller(basis: Basis, samples: OwnSamples) -> bool:
+def _smaller(basis: OwnRidge | OfFactor, samples: OwnSamples) -> bool:
     """Whether inputs and coordinates of the largest client are fewer bytes than weights."""
     inputs = samples.inputs
     if not isinstance(inputs, np.ndarray) or inputs.ndim != 2:
         return False
-    outputs, width = samples.targets.shape[-1], basis.map.dim if isinstance(basis, OwnRidge) else samples.given.space.map.dim
+    outputs, width = samples.targets.shape[-1], (basis.map or samples.given.space.map).dim
     each = inputs.shape[1] * inputs.itemsize + 8 * (outputs + (samples.train.weights is not None))
     return bool(samples.padding.most * each < 8 * width * outputs)
 
@@ -91,17 +77,3 @@ def _own(samples: OwnSamples) -> list[dict[str, Array]]:
         {"inputs": part, "weights": often}
         for part, often in zip(inputs, np.split(np.asarray(weights, float), ends), strict=True)
     ]  # fmt: skip
-
-
-def _intercept(ridge: OwnRidge, coordinates: Array, k: int) -> Array:
-    """`FreeRidge.solution`'s, without the weights."""
-    along = (ridge.centre[k] @ ridge.rows[k].T) @ coordinates[k, :-1]
-    return coordinates[k, -1] - along[0]
-
-
-def _place(map: Map, broadcast: Streams) -> int:
-    return next(i for i, each in enumerate(broadcast.maps) if each is map)
-
-
-def _group(pooled: Pooled, broadcast: Streams) -> int | None:
-    return next((i for i, group in enumerate(broadcast.groups) if group.pooled is pooled), None)

@@ -1,9 +1,8 @@
-"""How a client's samples bear on the shared ridge: their leverages, and where the solution goes if they weigh more."""
+"""How samples F of clients (clients x n x m, times the roots of their weights) bear on the shared ridge, A = S + beta I: their
+leverages, and where the solution goes if they weigh more."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -31,28 +30,18 @@ def root_of(source: "Factor | Sketch", along: Array) -> Array | None:
     return None if isinstance(source, LeastNorm) else source.solve_transposed(along)
 
 
-class Influence(ABC):
-    """Of clients' rows F (clients x n x m, times the roots of their weights) on A = S + beta I. As a basis of candidates its
-    coordinates are moves of the shared solution."""
+class OfSketch:
+    """From a sketch: leverages f_i'A^-1 f_i (clients x n) alone."""
 
-    can_weigh_up: ClassVar[bool] = True
-    moves: ClassVar[bool] = True
-    leverages: Array
-    """f_i'A^-1 f_i (clients x n)."""
-
-    @abstractmethod
-    def weighed_up(self, residuals: Array, alpha: float | np.ndarray) -> tuple[Array, Array, Array]:
-        """With A + alpha F'F in place of A: the solution's move, the residuals, and the leverages
-        alpha f_i'(A + alpha F'F)^-1 f_i."""
-
-    @abstractmethod
-    def solution(self, coordinates: Array) -> tuple[Array, float]:
-        """Moves as what is added to the shared solution (clients x m x C)."""
+    def __init__(self, sketch: Sketch, rows: Array, padding: Padding) -> None:
+        self.leverages = padding(stacks.row_squares(rows @ sketch.matrix))
 
 
-class OfFactor(Influence):
+class OfFactor:
     """From A's factor T: in the rows V' = F T'^-1 it is plain ridge with the penalty 1 / alpha, in the dual where there are fewer
-    rows than features."""
+    rows than features. As a basis of candidates its coordinates are moves of the shared solution."""
+
+    map = None
 
     def __init__(self, factor: Factor, rows: Array, padding: Padding) -> None:
         self.factor, self.half = factor, padding(factor.solve_rows(rows))
@@ -64,6 +53,8 @@ class OfFactor(Influence):
         return stacks.outer_gram(self.half) if self.dual else stacks.gram(self.half)
 
     def weighed_up(self, residuals: Array, alpha: float | np.ndarray) -> tuple[Array, Array, Array]:
+        """With A + alpha F'F in place of A: the solution's move, the residuals, and the leverages
+        alpha f_i'(A + alpha F'F)^-1 f_i."""
         penalty = 1.0 / alpha if isinstance(alpha, float) else arrays.like(1.0 / alpha, self.gram)
         solver = Solver.of(self.gram, penalty)
         if self.dual:
@@ -73,38 +64,23 @@ class OfFactor(Influence):
         leverages = stacks.column_squares(solver.solve_lower(transposed(self.half)))
         return weights, residuals - self.half @ weights, leverages
 
+    def blended(self, residuals: Array, alpha: float, copies: float) -> tuple[Array, Array]:
+        """FedHiP's blend: the move of the shared solution, and each sample's residual when it is left out, exactly.
+
+        `copies`: how often the samples are in A already; left out a sample takes these and its alpha more along.
+        """
+        move, left, leverage = self.weighed_up(residuals, alpha)
+        own = (leverage * (1.0 + copies / alpha)).clip(max=1.0 - LIMIT)
+        return move, left_out_residuals(left, own)
+
     def solution(self, coordinates: Array) -> tuple[Array, float]:
+        """Moves as what is added to the shared solution (clients x m x C)."""
         moves = transposed(self.half) @ coordinates if self.dual else coordinates
         clients, m, outputs = moves.shape
         columns = self.factor.solve_rows_transposed(transposed(moves).reshape(clients * outputs, m))
         return transposed(columns.reshape(clients, outputs, m)), 0.0
 
 
-class OfSketch(Influence):
-    """From a sketch: leverages alone."""
-
-    can_weigh_up: ClassVar[bool] = False
-
-    def __init__(self, sketch: Sketch, rows: Array, padding: Padding) -> None:
-        self.leverages = padding(stacks.row_squares(rows @ sketch.matrix))
-
-    def weighed_up(self, residuals: Array, alpha: float | np.ndarray) -> tuple[Array, Array, Array]:
-        raise NotImplementedError("a sketch of A says nothing of A's inverse between two samples")
-
-    def solution(self, coordinates: Array) -> tuple[Array, float]:
-        raise NotImplementedError("nor of the way back to the features")
-
-
-def influence_of(rows: Array, source: Factor | Sketch, padding: Padding) -> Influence:
+def influence_of(rows: Array, source: Factor | Sketch, padding: Padding) -> OfFactor | OfSketch:
     """How clients' samples, one client's rows after another's, bear on the shared solution, from whatever the server sent."""
     return OfSketch(source, rows, padding) if isinstance(source, Sketch) else OfFactor(source, rows, padding)
-
-
-def blended(influence: Influence, residuals: Array, alpha: float, copies: float) -> tuple[Array, Array]:
-    """FedHiP's blend: the move of the shared solution, and each sample's residual when it is left out, exactly.
-
-    `copies`: how often the samples are in A already; left out a sample takes these and its alpha more along (see `Blend`).
-    """
-    move, left, leverage = influence.weighed_up(residuals, alpha)
-    own = (leverage * (1.0 + copies / alpha)).clip(max=1.0 - LIMIT)
-    return move, left_out_residuals(left, own)

@@ -1,7 +1,7 @@
 """PACE at the server: what clients are sent, from the sum of their moments, and the head that all share."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.evidence import Evidence, terms
 from gramfold.solve.group_weight import Sums as GroupSums
 from gramfold.solve.group_weight import group_weight
-from gramfold.solve.own_places import GROUP, SURE, OwnPlaces, Sums
+from gramfold.solve.own_centroids import GROUP, SURE, OwnCentroids, Sums
 from gramfold.solve.ridge import Factor
 from gramfold.solve.units import PLAIN, Units
 from gramfold.uploads import GroupedMoments
@@ -87,8 +87,12 @@ class Pooling:
     units: Units = PLAIN
     caution: float = 1.0
 
-    def __call__(self, total: Moments) -> Pooled:
-        return self.of(self.ridge(total))
+    def __call__(self, total: Moments, whole: Moments | None = None) -> Pooled:
+        """`whole`: those of the same samples with their targets as they are, where `total` has them less the clients' own parts.
+        Who has no such part needs them."""
+        ridge, *newcomers = self._ridges([total] if whole is None else [total, whole])
+        pooled = self.of(ridge)
+        return replace(pooled, newcomers=newcomers[0].weights, spread=newcomers[0].spread) if newcomers else pooled
 
     def of(self, ridge: PooledRidge) -> Pooled:
         """The same of a ridge that is solved."""
@@ -105,12 +109,10 @@ class Pooling:
         return replace(pooled, counts=total.counts, discriminant=found)
 
     def ridge(self, total: Moments) -> PooledRidge:
-        return PooledRidge.of(total, self.penalty, self.units, self.caution)
+        return self._ridges([total])[0]
 
-    def for_newcomers(self, pooled: Pooled, whole: Moments) -> Pooled:
-        """With what those need who have no part of their own, from the targets as they are."""
-        ridge = self.ridge(whole)
-        return replace(pooled, newcomers=ridge.weights, spread=ridge.spread)
+    def _ridges(self, totals: Sequence[Moments]) -> list[PooledRidge]:
+        return PooledRidge.of_targets(totals, self.penalty, self.units, self.caution)
 
     def groups(self, total: GroupedMoments, pooled: Pooled, count: int) -> list[GroupPooled]:
         """For every group the ridge in which its samples count for more, as far as that makes them, left out, likelier; all at
@@ -137,7 +139,7 @@ def with_places(pooled: Pooled, part: Moments, leverage: float) -> Pooled:
     sums = Sums.of_moments(shared, pooled.weights, part.gram, part.cross, part.counts, leverage)
     if sums.differ(shared)[0] <= SURE:
         return pooled
-    return replace(pooled, discriminant=OwnPlaces.of(shared, pooled.counts, sums, np.array([GROUP])).discriminants([0])[0])
+    return replace(pooled, discriminant=OwnCentroids.of(shared, pooled.counts, sums, np.array([GROUP])).discriminants([0])[0])
 
 
 def shared_head(space: Space, pooled: Pooled, method: str, priors: Priors = PRIORS) -> Head:

@@ -12,16 +12,9 @@ Candidate = tuple[Mapping[str, float], Array]
 """Hyper-parameters, and the scores (n x outputs) that they give each sample when it is left out."""
 
 
-def penalty_grid(kernel: Kernel, size: int = 19) -> np.ndarray:
+def penalty_grid(kernel: Kernel) -> np.ndarray:
     """Penalties around the kernel's mean diagonal, from 1e-6 to 1e3 times it."""
-    return kernel.mean_diagonal * np.logspace(-6, 3, size)
-
-
-def choose(
-    candidates: Iterable[Candidate], targets: Array, classification: bool, weights: np.ndarray | None = None
-) -> dict[str, float]:
-    """The hyper-parameters of the best candidate: see `choose_candidate`."""
-    return choose_candidate(candidates, targets, classification, weights)[0]
+    return kernel.mean_diagonal * np.logspace(-6, 3, 19)
 
 
 def choose_candidate(

@@ -23,18 +23,18 @@ import numpy as np
 from gramfold.numerics import arrays, stacks
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.stacks import Solver, transposed
-from gramfold.solve.discriminant import Discriminant, Place
+from gramfold.solve.discriminant import Discriminant, Place, left_out_moments
 
 SCATTER = 3.0
 """b, in units of a."""
 SURE = 3.0
-"""By so many standard errors class means must lie apart from everybody's before they are believed to."""
+"""So many standard errors class means must lie from everybody's to count as different."""
 GROUP = 100.0
 """a for a group of clients, which cannot try."""
 
 
 @dataclass(frozen=True)
-class Told:
+class LeftOut:
     """Of clients' samples (clients x n): their left-out scores, classes one-hot and as codes, how often each counts; `own`, what
     a client's own samples add to scores, H [Y, w], and the diagonal of H."""
 
@@ -47,7 +47,7 @@ class Told:
     leverages: Array
 
     @classmethod
-    def without(cls, shared: Discriminant, scores: Array, targets: Array, codes: Array, once: Array) -> "Told":
+    def without(cls, shared: Discriminant, scores: Array, targets: Array, codes: Array, once: Array) -> "LeftOut":
         """Without H, as long as nothing is left out."""
         mean, axes, _ = shared.on(scores)
         return cls(scores, targets, codes, once, (scores - mean) @ axes, scores, once)
@@ -72,10 +72,8 @@ class Sums:
         cls, shared: Discriminant, weights: Array, gram: Array, cross: Array, counts: np.ndarray, leverage: float
     ) -> "Sums":
         """Of samples with these moments, each left out of a ridge with these weights, every leverage taken at its mean."""
-        free, diagonal = max(1.0 - leverage, 1e-3), np.diag(counts.astype(float))
         plain_targets, plain = arrays.to_numpy(weights.T @ cross), arrays.to_numpy(weights.T @ (gram @ weights))
-        with_targets = (plain_targets - leverage * diagonal) / free
-        with_itself = (plain - leverage * (plain_targets + plain_targets.T) + leverage**2 * diagonal) / free**2
+        with_targets, with_itself = left_out_moments(plain_targets, plain, counts, leverage)
         mean, axes = np.asarray(shared.mean, float), np.asarray(shared.axes, float)
         total = with_targets.sum(1)
         around = with_itself - np.outer(total, mean) - np.outer(mean, total) + counts.sum() * np.outer(mean, mean)
@@ -97,7 +95,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class OwnPlaces:
+class OwnCentroids:
     """Clients' discriminants. `worth`: a (clients x 1 x 1)."""
 
     shared: Discriminant
@@ -113,7 +111,7 @@ class OwnPlaces:
     """n + b (clients x 1 x 1)."""
 
     @classmethod
-    def of(cls, shared: Discriminant, everybody: np.ndarray, sums: Sums, worth: np.ndarray) -> "OwnPlaces":
+    def of(cls, shared: Discriminant, everybody: np.ndarray, sums: Sums, worth: np.ndarray) -> "OwnCentroids":
         """`everybody`: all clients' class counts; `worth`: of each client."""
         centroids, a = shared.on(sums.of_class)[2], arrays.like(worth, sums.of_class)[..., None, None]
         n = sums.counts[..., None]
@@ -126,7 +124,7 @@ class OwnPlaces:
         middle = (arrays.like(everybody / everybody.sum(), moved) @ moved)[..., None, :]
         return cls(shared, a, middle, solver, _turned(solver, moved - middle), sums.counts, samples)
 
-    def place(self, told: Told) -> Place:
+    def place(self, told: LeftOut) -> Place:
         """Where the clients' samples lie, each left out."""
         t, h, classes = told.once[..., None], told.leverages[..., None], told.targets.shape[-1]
         w = _turned(self.scatter, told.places - self.mean)
