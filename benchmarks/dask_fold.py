@@ -62,7 +62,7 @@ def products(client: Any, times: int = 12) -> float:
 def difference(method: gf.AFL, federation: gf.Federation, client: Any) -> float:
     """Of the shared head's weights from those of one process, relative to the largest."""
     weights = [
-        gf.run(method, federation, keep_heads=False, **where).global_head.streams[0].weights  # type: ignore[union-attr]
+        gf.run(method, federation, keep_heads=False, **where).global_head.streams[0].weights
         for where in ({}, {"engine": "dask", "cluster": client})
     ]
     return float(np.abs(weights[1] - weights[0]).max() / np.abs(weights[0]).max())

@@ -81,6 +81,7 @@ SOURCES = {
     "layers": Source("layers", ("fedacnnl",), 30),
     "series": Source("series", ANALYTIC, 5),
     "labels": Source("labels", ("pace", "afl", "local"), 10),
+    "small_client": Source("small_client", ("pace",), 3),
     "wide_texts": Source("wide_texts", ("pace", "afl", "local"), 5),
 }
 """GPU benches' minutes are a GPU's."""

@@ -68,8 +68,8 @@ def pooled(name: str) -> dict[str, Any]:
 
 
 def of_clients(method: str, ours: list[Any], y: np.ndarray, z: np.ndarray) -> float:
-    """A method's accuracy over the test series where the training series, each class in turn, lie with several clients; test series
-    are dealt the same way, and each is told by the head of its client."""
+    """A method's accuracy over the test series where the training series, each class in turn, lie with several clients. Test
+    series are dealt the same way, and each is told by the head of its client."""
     parts = {}
     for k in range(CLIENTS):
         rows, held = (np.argsort(labels, kind="stable")[k::CLIENTS] for labels in (y, z))
@@ -131,15 +131,14 @@ def rate(n: int, steps: int = 500) -> dict[str, Any]:
     turned = X.transpose(0, 2, 1)
     made = MiniRocket(random_state=0, n_jobs=1).fit(turned[:100])
     made.transform(turned[:20])  # compiled on first use
-    works, took = {"ours": lambda: gf.series(X), "minirocket": lambda: made.transform(turned)}, {}
+    works = {"ours": lambda: gf.series(X), "minirocket": lambda: made.transform(turned)}
+    took, features = dict.fromkeys(works, float("inf")), {}
     for _ in range(TURNS):
         for name, work in works.items():
             before = time.process_time()
-            features = work().shape[1]
-            seconds = time.process_time() - before
-            took[name] = min(took.get(name, seconds), seconds), features
-    rates = {name: n / seconds for name, (seconds, _) in took.items()}
-    return {"series": n, "steps": steps, **rates, "features": {name: features for name, (_, features) in took.items()}}
+            features[name] = work().shape[1]
+            took[name] = min(took[name], time.process_time() - before)
+    return {"series": n, "steps": steps, **{name: n / seconds for name, seconds in took.items()}, "features": features}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Kinds of data: what pages say of series, of plain tables and machines, and of targets that are more than a class or a value."""
+"""Kinds of data: what pages say of wide texts, series, plain tables, machines, other targets than a class or a value, small clients."""
 
 from typing import Any
 
@@ -63,8 +63,14 @@ def series() -> str:
     rate = found["series_a_second"]
     quick = (
         f"{rate['series']:,} series of {rate['steps']} steps on one core: {rate['ours']:.0f} a second, MiniROCKET (aeon) "
-        f"{rate['minirocket']:.0f} a second, {rate['ours'] / rate['minirocket']:.2f} times its rate."
+        f"{rate['minirocket']:.0f} a second, {rate['ours'] / rate['minirocket']:.2f} times its rate. That is {rate['features']['ours']} "
+        f"features for each series; MiniROCKET makes {rate['features']['minirocket']:,}."
     )
+    behind = {row["set"]: row["afl, 4 clients"] - row["pace, 4 clients"] for row in found["pooled"]}
+    behind = {name: points for name, points in behind.items() if points > 0.05}
+    if behind:
+        listed = " and ".join(f"{100 * points:.0f} points on {name}" for name, points in behind.items())
+        quick = f"Where a client has only a few series of each class, AFL can be the better choice: PACE is behind it by {listed}.\n\n{quick}"
     return "\n".join([*lines, "", *watch, "", quick, "", f"`python -m benchmarks.series`. {age('series')}"])
 
 
@@ -93,15 +99,55 @@ def sensors() -> str:
 
 
 def wide_texts() -> str:
-    """A row a package: accuracy of each method, and what PACE costs."""
-    rows = kept.load("wide_texts")["rows"]
-    names = {"pace": "PACE", "pooled logistic regression": "pooled logistic regression", "afl": "AFL", "local": "Local"}
-    lines = [f"| texts | columns | {' | '.join(names.values())} | PACE's seconds | MB a client |", "| --- |" + " ---: |" * 7]
-    for package in dict.fromkeys(row["package"] for row in rows):
-        mine = {row["method"]: row for row in rows if row["package"] == package}
-        right, pace = [f"{100 * mine[name]['accuracy']:.1f} %" for name in names], mine["pace"]
-        about = f"{package}, {pace['texts']:,} | {pace['columns']:,}"
-        lines.append(f"| {about} | {' | '.join(right)} | {pace['seconds']:.0f} | {pace['bytes_a_client'] / 1e6:.0f} |")
-    most = max(row.get("peak_bytes", 0) for row in rows) / 2**30
-    says = f"Server and all clients in one process, data and vocabulary included, took at most {most:.1f} GiB of memory."
-    return "\n".join([*lines, "", f"{says} {age('wide_texts')}"])
+    """A row for each package: accuracies, columns, bytes."""
+    found = kept.load("wide_texts")
+    lines = [
+        "| texts | columns | PACE | pooled logistic regression | AFL | Local | MB a client |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for package in dict.fromkeys(row["package"] for row in found["rows"]):
+        mine = {row["method"]: row for row in found["rows"] if row["package"] == package}
+        pace = mine["pace"]
+        shown = (f"{100 * mine[name]['accuracy']:.1f} %" for name in ("pace", "pooled logistic regression", "afl", "local"))
+        lines.append(
+            f"| {package}, {pace['texts']:,} | {pace['columns']:,} | {' | '.join(shown)} | {pace['bytes_a_client'] / 1e6:.0f} |"
+        )
+    most = max(row["peak_bytes"] for row in found["rows"] if "peak_bytes" in row)
+    peak = f"The server and all {found['clients']} clients in one process, data and vocabulary included: at most {most / 2**30:.1f} GiB."
+    return "\n".join([*lines, "", f"{peak} `python -m benchmarks.wide_texts`. {age('wide_texts')}"])
+
+
+def small_client() -> str:
+    """A row for each size of client; what starting takes; how fast the core is."""
+    found = kept.load("small_client")
+
+    def took(step: dict[str, float]) -> str:
+        return f"{step['seconds']:.2f}"
+
+    def both(row: dict[str, Any], step: str) -> str:
+        return f"{took(row['steps']['here'][step])} ({took(row['steps']['old'][step])})"
+
+    lines = [
+        "| a client's samples | map | what it sends: s | its head: s | 1,000 predictions by NumPy alone: s | memory: MB | by NumPy alone: MB | sent, received, head: MB |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for row in found["rows"]:
+        here = row["steps"]["here"]
+        peak = max(here[step]["peak_bytes"] for step in ("fold", "personal")) / 1e6
+        sizes = ", ".join(f"{row['bytes'][name] / 1e6:.2g}" for name in ("sum", "model", "numpy"))
+        lines.append(
+            f"| {row['what']}: {row['samples']:,} x {row['columns']}, {row['classes']} classes | `{row['features']}` | "
+            f"{both(row, 'fold')} | {both(row, 'personal')} | {both(row, 'predict')} | {peak:.0f} | "
+            f"{here['predict']['peak_bytes'] / 1e6:.0f} | {sizes} |"
+        )
+    idle = found["idle"]
+    start = (
+        f"Starting alone takes {took(idle['here']['gramfold'])} s and {idle['here']['gramfold']['peak_bytes'] / 1e6:.0f} MB for the "
+        f"command, {took(idle['here']['numpy'])} s and {idle['here']['numpy']['peak_bytes'] / 1e6:.0f} MB for Python with NumPy; "
+        "it is in all figures above."
+    )
+    cores = (
+        f"One core, which multiplies matrices at {idle['here']['flops'] / 1e9:.0f} GFLOP/s; in brackets the same core held to the "
+        f"instructions of twenty years ago, at {idle['old']['flops'] / 1e9:.0f}."
+    )
+    return "\n".join([*lines, "", f"{cores} {start} `python -m benchmarks.small_client`. {age('small_client')}"])

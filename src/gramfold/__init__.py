@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from gramfold.backbones import open_backbone
     from gramfold.backbones.series import series
     from gramfold.backbones.windows import windows
-    from gramfold.export import write_onnx, write_sklearn, write_torch
+    from gramfold.export import write_numpy, write_onnx, write_sklearn, write_torch
     from gramfold.extraction import load_data
     from gramfold.sklearn_api import PersonalizedClassifier, PersonalizedRegressor, TableTransformer
     from gramfold.sources import Columns
@@ -71,8 +71,8 @@ __all__ = [
     "InputError", "LearnedFeaturesWarning", "Local", "LocalClasses", "LocalSGD", "MixedModel", "Moments", "PFedACnnL",
     "PFedMe", "PaceCNN", "PersonalizedClassifier", "PersonalizedRegressor", "PrecisionWarning", "Result", "SAFLe",
     "SecureSum", "SharedHeadWarning", "Streamed", "TableTransformer", "__version__", "compare", "load_data", "load_head",
-    "load_result", "load_streamed", "open_backbone", "run", "run_streamed", "series", "windows", "write_onnx", "write_sklearn",
-    "write_torch",
+    "load_result", "load_streamed", "open_backbone", "run", "run_streamed", "series", "windows", "write_numpy", "write_onnx",
+    "write_sklearn", "write_torch",
 ]  # fmt: skip
 
 _LATER = {
@@ -84,6 +84,7 @@ _LATER = {
     "open_backbone": "gramfold.backbones",
     "series": "gramfold.backbones.series",
     "windows": "gramfold.backbones.windows",
+    "write_numpy": "gramfold.export",
     "write_onnx": "gramfold.export",
     "write_sklearn": "gramfold.export",
     "write_torch": "gramfold.export",

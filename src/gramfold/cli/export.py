@@ -19,14 +19,18 @@ def export(
     sklearn: Annotated[
         Path | None, typer.Option(help="Write a scikit-learn estimator here, for joblib.", show_default=False)
     ] = None,
+    numpy: Annotated[
+        Path | None, typer.Option(help="Write steps for NumPy alone here, an .npz for numpy_predictor.py.", show_default=False)
+    ] = None,
     backbone: shared.Backbone = None,
     head_only: Annotated[bool, typer.Option("--head-only", help="Leave the backbone out of an ONNX file.")] = False,
 ) -> None:
-    """Write a head as ONNX (with its backbone in front where that is ONNX too), as a PyTorch program, or for scikit-learn."""
-    if onnx is torch is sklearn is None:
-        raise OptionError("say what to write: --onnx FILE, --torch FILE or --sklearn FILE")
+    """Write a head as ONNX (with its backbone in front where that is ONNX too), as a PyTorch program, for scikit-learn, or for
+    NumPy alone."""
+    if onnx is torch is sklearn is numpy is None:
+        raise OptionError("say what to write: --onnx FILE, --torch FILE, --sklearn FILE or --numpy FILE")
     loaded = load_head(head)
-    from gramfold.export import write_onnx, write_sklearn, write_torch  # scikit-learn takes a second to import
+    from gramfold.export import write_numpy, write_onnx, write_sklearn, write_torch  # scikit-learn takes a second to import
 
     if onnx is not None:
         typer.echo(
@@ -38,6 +42,11 @@ def export(
     if sklearn is not None:
         write_sklearn(loaded, sklearn)
         typer.echo(f"{sklearn}: an estimator; it needs gramfold where it is read")
+    if numpy is not None:
+        write_numpy(loaded, numpy)
+        from gramfold.export import numpy_predictor
+
+        typer.echo(f"{numpy}: from features to {_what(loaded.probabilistic)}; copy {numpy_predictor.__file__} beside it")
 
 
 def _what(probabilistic: bool) -> str:

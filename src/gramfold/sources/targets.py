@@ -137,7 +137,10 @@ def read_several(y: Any, n: int, whose: str, names: Labels) -> np.ndarray:
         return found
     found = check.values(y.to_numpy() if is_frame(y) else y, n, None, whose)
     if found.shape[1] != len(names):
-        raise LabelsError(f"{whose} has {found.shape[1]} columns of labels, and there are {len(names)} labels")
+        raise LabelsError(
+            f"{whose} has {found.shape[1]} columns of labels, and names for {len(names)}; several labels are columns of 0 and 1, "
+            "in a table --label-column a,b,c"
+        )
     wrong = np.argwhere((found != 0) & (found != 1))
     if len(wrong):
         i, j = wrong[0]
