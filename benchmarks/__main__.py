@@ -63,7 +63,8 @@ def main() -> int:
     if given.adopt:
         return 0
     failed = run(benches, asked, given.jobs, given.minutes, given.only, given.again)
-    print(f"{failed} cells failed" if failed else "all done", flush=True)
+    left = sum(len(bench.stale(asked)) for bench in benches)
+    print(f"{failed} cells failed, {left} are still to be measured" if failed or left else "all done", flush=True)
     return 1 if failed else 0
 
 

@@ -12,17 +12,15 @@ import argparse
 import json
 import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import gramfold as gf
+from benchmarks.marks import SCALE, fill
 from benchmarks.provenance import age
 from benchmarks.timing import RESULTS, write
 
-PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
-MARKS = ("<!-- made by benchmarks/dask_fold.py -->", "<!-- end of dask_fold -->")
 INPUTS, CLASSES, SIDE = 64, 10, 1024
 
 
@@ -64,7 +62,7 @@ def products(client: Any, times: int = 12) -> float:
 def difference(method: gf.AFL, federation: gf.Federation, client: Any) -> float:
     """Of the shared head's weights from those of one process, relative to the largest."""
     weights = [
-        gf.run(method, federation, keep_heads=False, **where).global_head.streams[0].weights  # type: ignore[union-attr]
+        gf.run(method, federation, keep_heads=False, **where).global_head.streams[0].weights
         for where in ({}, {"engine": "dask", "cluster": client})
     ]
     return float(np.abs(weights[1] - weights[0]).max() / np.abs(weights[0]).max())
@@ -115,9 +113,7 @@ def page(found: dict[str, Any]) -> None:
         f"| 2 | {fold[2]:.2f} | {spent[2]:.2f} | {found['speed_up']:.2f} | {found['machine_speed_up']:.2f} |",
         "", age("dask_fold"),
     ]  # fmt: skip
-    text = PAGE.read_text()
-    before, after = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
-    PAGE.write_text(text[:before] + "\n" + "\n".join(lines) + "\n" + text[after:])
+    fill(SCALE, "dask_fold", lines)
 
 
 def main() -> None:

@@ -214,7 +214,7 @@ def page(found: Row) -> None:
     text = PAGE.read_text()
     before, after = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
     said = "Root mean square error or (domains, heart, classes) accuracy, mean over clients; `python -m benchmarks.differ` "
-    said += f"at {', '.join(dict.fromkeys(row['commit'] for row in rows))}.\n\n"
+    said += f"at {', '.join(dict.fromkeys(row.get('commit', found.get('commit')) for row in rows))}.\n\n"
     lines += ["", age("differ"), ""]
     PAGE.write_text(text[:before] + said + "\n".join(lines) + text[after:])
 

@@ -54,6 +54,8 @@ SOURCES = {
     "liar": Source("liar", ("pace",), 5),
     "secure": Source("secure", (), 5),
     "dask_fold": Source("dask_fold", ("afl",), 3),
+    "speed": Source("speed build/speed/bench.json", ("pace", "apfl"), 10),
+    "memory": Source("speed build/memory/bench.json", ("pace", "apfl", "fedhip", "afl"), 3),
     "scale": Source("scale build/scale/bench.json", ("pace",), 15),
     "lying_server": Source("lying_server", ("afl", "pace"), 5),
     "flower_overhead": Source("flower_overhead", ("pace",), 5),

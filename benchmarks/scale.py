@@ -11,11 +11,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from benchmarks.marks import SCALE, fill
+from benchmarks.pages import scale as pages
 from benchmarks.provenance import age
 from benchmarks.timing import keep, load
 
-PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
-MARKS = ("<!-- made by benchmarks/scale.py -->", "<!-- end of scale -->")
+PICTURE = SCALE.parent / "scale_growth.svg"
 
 
 def page(found: dict[str, Any]) -> None:
@@ -26,24 +27,29 @@ def page(found: dict[str, Any]) -> None:
     lines = [
         f"PACE, {first['samples']} samples of {first['inputs']} numbers a client, {first['features']} features, "
         f"{first['classes']} classes (`gramfold bench scale --set full=true`), on {found['machine']['cores']} cores; "
-        "`load` is how many processes wanted these, ours among them:", "",
-        "| clients | a second | seconds | processor's seconds | a processor's second | load | peak memory, MB "
-        "| bytes a head | ms to read one, median | 99 of 100 |",
-        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "`load` is how many processes wanted these, ours among them; the share is of the operations of the fold and of every "
+        "sample's way through the shared triangle, at the machine's rate of products:", "",
+        "| clients | a second | seconds | processor's seconds | a processor's second | load | share of the machine's limit "
+        "| peak memory, MB | bytes a head | ms to read one, median | 99 of 100 |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
         *(
             f"| {cell['clients']:,} | {cell['clients_per_second']:,.0f} | {cell['seconds']:,.0f} | {cell['cpu_seconds']:,.0f} | "
-            f"{cell['clients_per_cpu_second']:,.0f} | {cell['load']:.1f} | {cell['peak_megabytes']:,.0f} | "
+            f"{cell['clients_per_cpu_second']:,.0f} | {cell['load']:.1f} | "
+            f"{cell['limit_share']:.2f} | {cell['peak_megabytes']:,.0f} | "
             f"{cell['bytes_per_head']:,.0f} | {cell['read_milliseconds']:.2f} | {cell['slow_read_milliseconds']:.2f} |"
             for cell in sizes
         ),
     ]  # fmt: skip
     lines += _phases(sizes)
-    for what in ("samples", "features", "classes"):
+    varied = [what for what in ("samples", "features", "classes") if any(key.startswith(f"{what}/") for key in cells)]
+    if varied:
+        lines += ["", "### How cost grows", "", f"![Processor's time of a client, by what is varied]({PICTURE.name})", ""]
+        lines.append(pages.powers(cells))
+        PICTURE.write_text(pages.growth(cells))
+    for what in varied:
         lines += _growth(what, {key: cell for key, cell in cells.items() if key.startswith(f"{what}/")})
-    lines += ["", age("scale")]
-    text = PAGE.read_text()
-    before, after = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
-    PAGE.write_text(text[:before] + "\n" + "\n".join(lines) + "\n" + text[after:])
+    lines += ["", *pages.plan(cells), "", age("scale")]
+    fill(SCALE, "scale", lines)
 
 
 def _phases(sizes: list[dict[str, Any]]) -> list[str]:
@@ -56,8 +62,6 @@ def _phases(sizes: list[dict[str, Any]]) -> list[str]:
 
 
 def _growth(what: str, cells: dict[str, Any]) -> list[str]:
-    if not cells:
-        return []
     rows = [
         f"| {cell[what]:,} | {cell['cpu_milliseconds_per_client']:.2f} | {cell['bytes_per_head']:,.0f} | "
         f"{cell['peak_megabytes']:,.0f} |"

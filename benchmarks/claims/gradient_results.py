@@ -27,6 +27,15 @@ def these_tables_flatter_pace() -> str:
 
 
 @claim(PAGE)
+def sweeps_ended_at_an_edge() -> str:
+    chosen = {row["cell"].split("/")[1]: row["chosen"] for row in load("gradient_table")}
+    assert chosen["feddbe"]["kappa"] == 50
+    assert chosen["fedprox"]["mu"] == 0.001
+    assert chosen["fedala"]["lr"] == 1
+    return "some ended at the last value of their grid (FedDBE's kappa 50, FedProx's mu 0.001, FedALA's rate 1)"
+
+
+@claim(PAGE)
 def one_shared_model_is_below_a_network_of_ones_own_under_this_skew() -> str:
     found = {row["name"]: row["mean_accuracy"] for row in load("gradient_images")}
     assert max(found[name] for name in ("fedavg", "fedprox", "fedpcl")) < found["local-sgd"]

@@ -83,4 +83,4 @@ def others_can_be_ahead() -> str:
     assert late["PACE"] > late["PACE, without"]
     margins = [table["margin"]["PACE personal"].values() for table in load("clean_tables")["tables"].values()]
     assert any(away > 0 for table in margins for away, _ in table)
-    return "On a forecast, and on plain tables where all there is goes along straight lines, others can be ahead."
+    return "On a forecast, and on small plain tables, others can be ahead."

@@ -54,12 +54,18 @@ def standing(rows: Sequence[Row], model: str) -> tuple[int, int, int]:
     return sum(gap > 0.01 for gap in gaps), sum(abs(gap) <= 0.01 for gap in gaps), sum(gap < -0.01 for gap in gaps)
 
 
-def says(rows: Sequence[Row], models: Sequence[str]) -> str:
+def said(rows: Sequence[Row], models: Sequence[str]) -> str:
+    """How PACE stands beside each of these."""
     counts = {model: standing(rows, model) for model in models}
-    told = "; ".join(f"{model} {won}, {level}, {lost}" for model, (won, level, lost) in counts.items() if won + level + lost)
-    if not told:
+    told = "; ".join(f"{model} {won}, {level}, {lost}" for model, (won, level, lost) in counts.items())
+    return f"tables on which PACE's error is lower than another's, within one in a hundred of it, and higher: {told}."
+
+
+def says(rows: Sequence[Row], models: Sequence[str]) -> str:
+    if not of(rows, "PACE"):
         return "PACE and the other federated methods are not measured yet."
-    return f"Data sets on which PACE's error or log loss is lower by more than one in a hundred, within that, and higher: {told}."
+    text = said(rows, models)
+    return text[0].upper() + text[1:]
 
 
 def natural() -> str:
@@ -81,11 +87,8 @@ def front() -> str:
             told.append(f"- On {link} PACE is not measured yet.")
             continue
         rows = [row for mine in sets for row in mine]
-        counts = {model: standing(rows, model) for model in ("AFL", "Local", *POOLED)}
-        each = "; ".join(f"{model} {won}, {level}, {lost}" for model, (won, level, lost) in counts.items())
         told.append(
-            f"- On {len(sets)} tables of {link} PACE's error is lower by more than one in a hundred, within that, and higher than that of: {each}. "
-            "The last three have the pooled rows."
+            f"- On {len(sets)} tables of {link}: {said(rows, ('Local', 'AFL', *POOLED))} The last three have the pooled rows."
         )
     return "\n".join(told)
 

@@ -12,6 +12,12 @@ class GramfoldError(Exception):
             self.code = code
 
 
+def shortened(value: object, most: int = 60) -> str:
+    """A value as an error's line has room for it; "none" where there is nothing."""
+    text = "none" if value in (None, "") else str(value)
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 # --- data ---
 
 

@@ -1,8 +1,10 @@
 """Smoke runs of the benches, through the command."""
 
+import copy
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gramfold.bench import open_bench, published
@@ -149,3 +151,54 @@ def test_scale(gramfold):
         assert figures["commit"]
     few, more = (content["cells"][f"samples/{n}"]["bytes_per_head"] for n in (5, 20))
     assert few < more
+
+
+def test_speed(gramfold, tmp_path):
+    rng = np.random.default_rng(0)
+    who = np.repeat(np.arange(5), 30)
+    np.savez(tmp_path / "schools.npz", features=rng.standard_normal((150, 4)), targets=rng.standard_normal(150), client=who)
+    asked = ["bench", "speed", "--quick", "--out", "here", "--json"]
+    code, out, _ = gramfold(*asked, f"schools={tmp_path / 'schools.npz'}")
+    assert code == 0
+    content = json.loads(out)
+    cells = content["cells"]
+    assert list(cells) == ["machine", "apfl", "pace linear", "pace", "small clients", "schools"]
+    for name in ("apfl", "pace linear", "pace", "schools"):
+        found = cells[name]
+        assert found["ratio"] == pytest.approx(found["seconds"] / found["rival_seconds"])
+        assert 0 < found["limit_share"] < 1
+        assert found["fold_ratio"] > 1
+        assert found["work"]["features"] > 0
+    assert cells["small clients"]["clients_per_second"] == pytest.approx(8 / cells["small clients"]["seconds"])
+    assert [row[0] for row in content["tables"][0]["rows"]] == list(cells)[1:]
+    # work that was counted is compared, too
+    before = copy.deepcopy(content)
+    before["cells"]["apfl"]["work"]["factorisations"] //= 2
+    Path("before.json").write_text(json.dumps(before))
+    code, out, _ = gramfold(*asked[:-1], f"schools={tmp_path / 'schools.npz'}", "--compare", "before.json")
+    assert code == 0
+    assert "apfl, counted factorisations: " in out
+    assert "pace, " not in out.partition("Compared with")[2]
+
+
+def test_memory(gramfold):
+    code, out, _ = gramfold("bench", "memory", "--quick", "--json")
+    assert code == 0
+    cells = json.loads(out)["cells"]
+    assert list(cells) == ["afl", "pace linear"]
+    for found in cells.values():
+        assert found["data_megabytes"] == pytest.approx(400 * 16 * 4 / 1e6, rel=0.01)
+        assert 0 <= found["run_megabytes"] < found["peak_megabytes"]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cpu:0"])  # the latter is PyTorch's
+def test_gpu(gramfold, device):
+    code, out, _ = gramfold("bench", "gpu", "--quick", "--json", "--device", device)
+    assert code == 0
+    content = json.loads(out)
+    fold = content["cells"]["fold"]
+    assert fold["width"] == 1 + 12 + 50
+    assert fold["limit_share"] > 0
+    assert [row[0] for row in content["tables"][0]["rows"]] == ["apfl", "pace linear", "fold"]
+    assert len(content["tables"][1]["rows"]) == 8
+    assert all(difference < 1e-9 for _, difference in content["tables"][1]["rows"])

@@ -28,7 +28,7 @@ def run_of(kind: str, method: Method | None = None) -> tuple[gf.Result, list[np.
     return made, [rng.standard_normal((n, 5)) for n in sizes], [y[:n] for n in sizes]
 
 
-def with_own_places(head: Head, turn: float) -> Head:
+def with_own_centroids(head: Head, turn: float) -> Head:
     shared = head.evidence.discriminant
     return replace(head, evidence=replace(head.evidence, discriminant=replace(shared, mean=shared.mean + turn)))
 
@@ -39,7 +39,7 @@ def test_heads_together_score_what_each_scores_alone(kind, device):
     made, inputs, _ = run_of(kind)
     heads = list(made.heads.values())
     if kind == "own places":
-        heads[1::2] = [with_own_places(head, 0.1 * k) for k, head in enumerate(heads[1::2])]
+        heads[1::2] = [with_own_centroids(head, 0.1 * k) for k, head in enumerate(heads[1::2])]
     for head, rows, scores in zip(heads, inputs, Together(heads, inputs, device).scores(heads), strict=True):
         np.testing.assert_allclose(scores, head.scores(rows), rtol=1e-11, atol=1e-11)
 

@@ -97,7 +97,8 @@ def test_deviations_lie_within_their_intervals_as_often_as_promised():
 
 def test_intervals_of_small_clients_are_as_wide_as_the_variances_have_them():
     """Too few samples for a quantile of their own errors: the shared head's are twice as wide as they need to be."""
-    covered, widths, shared = [], [], found().run.broadcast.pooled.spread[0]
+    final: Any = found().run.broadcast
+    covered, widths, shared = [], [], final.pooled.spread[0]
     for client in lines():
         test = client.test()
         low, high = found().heads[client.name].predict_interval(test.inputs, 0.95).T

@@ -5,7 +5,7 @@ import pytest
 
 import gramfold as gf
 from gramfold.methods import ClientData
-from gramfold.methods.learning import own_parts
+from gramfold.methods.learning import offsets
 
 
 def sites(rng, slopes=0.0, n=1800, count=6):
@@ -49,16 +49,16 @@ def test_without_it_no_head_depends_on_how_the_others_are_cut(rng):
 
 def test_noise_is_no_part_of_ones_own(rng):
     once = np.ones(60)
-    parts = [own_parts.shrunk_mean(rng.standard_normal((60, 1)), once) for _ in range(50)]
+    parts = [offsets.shrunk_mean(rng.standard_normal((60, 1)), once) for _ in range(50)]
     assert np.mean([part[0] ** 2 for part in parts]) < 1 / 60
-    np.testing.assert_allclose(own_parts.shrunk_mean(5 + 0.1 * rng.standard_normal((60, 1)), once), 5, atol=0.05)  # four errors
-    np.testing.assert_array_equal(own_parts.shrunk_mean(np.full((2, 1), 5.0), np.ones(2)), 0)  # two samples are sure of nothing
+    np.testing.assert_allclose(offsets.shrunk_mean(5 + 0.1 * rng.standard_normal((60, 1)), once), 5, atol=0.05)  # four errors
+    np.testing.assert_array_equal(offsets.shrunk_mean(np.full((2, 1), 5.0), np.ones(2)), 0)  # two samples are sure of nothing
 
 
 def test_weights_of_samples_count_as_often(rng):
     left = 1 + rng.standard_normal((30, 1))
-    twice = own_parts.shrunk_mean(np.repeat(left, 2, 0), np.ones(60))
-    np.testing.assert_allclose(own_parts.shrunk_mean(left, np.full(30, 2.0)), twice, atol=1e-12)
+    twice = offsets.shrunk_mean(np.repeat(left, 2, 0), np.ones(60))
+    np.testing.assert_allclose(offsets.shrunk_mean(left, np.full(30, 2.0)), twice, atol=1e-12)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_who_is_forgotten_was_never_folded(shared_curve):
     X, parts, result = shared_curve
     run = result.run
     begin = run.method.revisable(run.broadcast).again(run.task)
-    assert begin.common is not None
+    assert begin.offsets is not None
     names = [name for name in parts if name != "5"]
     total = sum((run.method.local(ClientData(name, run.given(name, *parts[name])), begin) for name in names[1:]),
                 run.method.local(ClientData("0", run.given("0", *parts["0"])), begin))  # fmt: skip

@@ -35,6 +35,22 @@ def test_of_clients_that_are_alike_none_are_made(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("count", [10, 30])
+def test_of_clients_of_very_different_sizes_that_are_alike_none_are_made(count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    noise = 1.0 / np.maximum(4, 150 * count * rng.dirichlet(np.full(count, 0.3)))
+    assert grouped(rng.standard_normal((count, 32)) * noise[:, None] ** 0.5, noise).count == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_of_clients_of_very_different_sizes_are_found(seed: int) -> None:
+    rng, labels = np.random.default_rng(seed), np.repeat(np.arange(3), 5)
+    noise = 1.0 / np.maximum(4, 2250 * rng.dirichlet(np.full(15, 0.5)))
+    points = 0.3 * rng.standard_normal((3, 32))[labels] + rng.standard_normal((15, 32)) * noise[:, None] ** 0.5
+    assert adjusted_rand_score(labels, grouped(points, noise).labels) > 0.9
+
+
+@pytest.mark.parametrize("seed", range(10))
 def test_of_clients_that_all_differ_none_are_made(seed: int) -> None:
     points, noise, _ = clients(seed, 12, 1, 0.3)
     assert grouped(points, noise).count == 1
@@ -57,7 +73,7 @@ def test_left_out_means_are_those_of_the_others(seed: int) -> None:
     for k in (0, 5, 11):
         for g in range(3):
             others = (labels == g) & (np.arange(12) != k)
-            share = 1.0 / (noise + noise.mean())[others]
+            share = 1.0 / (noise + 1.0 / np.mean(1.0 / noise))[others]
             share /= share.sum()
             np.testing.assert_allclose(means[k, g], share @ points[others], atol=1e-12)
             assert sizes[k, g] == others.sum()

@@ -64,8 +64,8 @@ class HeartPflBench(Bench):
         "proxy": "an .npz file of images at the server, of whatever classes",
     }
     settings: ClassVar[Mapping[str, Any]] = {
-        "clients": 20, "partition": "dirichlet:0.1", "participation": 0.4, "rounds": 60, "epochs": 10, "batch_size": 16,
-        "model": "resnet:64x2", "akt_rounds": 30, "akt_steps": 500, "akt_batch": 256, "lrs": [0.003, 0.01, 0.03, 0.1],
+        **published.HEART_PFL_PROTOCOL, "clients": 20, "partition": "dirichlet:0.1", "participation": 0.4, "batch_size": 16,
+        "model": "resnet:64x2", "lrs": [0.003, 0.01, 0.03, 0.1],
         "sweep_rounds": 5, "evaluate_every": 5, "validation_images": 500,
         "rivals": ["local-sgd", "fedavg-ft", "fedprox-ft", "ditto", "fedala", "fedselect"],
         "parts": True, "options": True,

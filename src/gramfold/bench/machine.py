@@ -20,6 +20,10 @@ MOVED = 0.1
 """A time that moved by less of itself than this is as it was: so much the same code differs between two runs."""
 
 
+WORK = "counted "
+"""What begins the names of what was counted."""
+
+
 def synchronize(device: str) -> None:
     """Wait until an accelerator is done with all it was given."""
     if device != "cpu":
@@ -98,17 +102,24 @@ def described(device: str = "cpu", quick: bool = False) -> dict[str, Any]:
 
 def moved(old: Found, new: Found) -> list[tuple[str, str, float, float]]:
     """What became faster or slower: a cell's key, the name of its figure, then and now. Compared are figures whose name ends in
-    `seconds` or `ratio`, of cells that both have; those that are as they were are left out."""
+    `seconds`, `ratio` or `megabytes`, and what was counted, of cells that both have; those that are as they were are left out."""
     found = []
     for key in new:
-        for name, now in new[key].items():
-            then = old.get(key, {}).get(name)
-            timed = name.endswith(("seconds", "ratio")) and name != "wall_seconds"
+        before = _flat(old.get(key, {}))
+        for name, now in _flat(new[key]).items():
+            then = before.get(name)
+            timed = name.endswith(("seconds", "ratio", "megabytes")) and name != "wall_seconds"
+            timed = timed or name.startswith(WORK)
             if not (timed and isinstance(now, int | float) and isinstance(then, int | float) and then > 0):
                 continue
             if abs(now - then) > MOVED * then:
                 found.append((key, name, float(then), float(now)))
     return sorted(found, key=lambda one: -abs(np.log(max(one[3], 1e-300) / one[2])))
+
+
+def _flat(figures: Figures) -> dict[str, Any]:
+    """With what was counted as figures of their own."""
+    return {**figures, **{f"{WORK}{name}": count for name, count in figures.get("work", {}).items()}}
 
 
 def comparison(old: Mapping[str, Any], new: Mapping[str, Any]) -> Sequence[str]:

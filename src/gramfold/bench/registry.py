@@ -5,7 +5,7 @@ import importlib
 from gramfold.bench.frame import Bench
 from gramfold.errors import GramfoldError
 
-BENCHES = ("apfl", "fedacnnl", "fedhip", "heart-pfl", "leaderboard", "scale")
+BENCHES = ("apfl", "fedacnnl", "fedhip", "gpu", "heart-pfl", "leaderboard", "memory", "scale", "speed")
 
 
 def open_bench(name: str) -> Bench:

@@ -4,10 +4,7 @@ Each size runs in a process of its own, so that its peak of memory is its own. C
 a time: 20 samples of 64 numbers, classes in shares of the client's own.
 """
 
-import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramfold import __version__
+from gramfold.bench.apart import apart, peak_bytes, printed
 from gramfold.bench.frame import Bench, Cell, Figures, Found, Options, Table
-from gramfold.bench.machine import commit, limits
+from gramfold.bench.machine import commit, limits, share
 from gramfold.engines.streamed import run_streamed
 from gramfold.engines.workers import cpu_count
-from gramfold.errors import GramfoldError
 from gramfold.federation import Federation
 from gramfold.methods import PACE
 from gramfold.results.shards import Streamed, load_streamed
@@ -64,7 +61,8 @@ class Scale(Bench):
                 [key.partition("/")[2], *(found[key][name] for name in PARTS)] for key in found if key.startswith(f"{what}/")
             ]  # fmt: skip
             if rows:
-                tables.append(_table(f"By {what}", [what, *PARTS.values()], rows, f"{FEWER} clients, otherwise {about}."))
+                many = next(figures["clients"] for key, figures in found.items() if key.startswith(f"{what}/"))
+                tables.append(_table(f"By {what}", [what, *PARTS.values()], rows, f"{many} clients, otherwise {about}."))
         return tables
 
 
@@ -74,7 +72,8 @@ GROWTH = {"samples": [5, 20, 80, 320], "features": [64, 256, 1024], "classes": [
 COLUMNS = {
     "clients_per_second": "clients a second", "seconds": "seconds", "cpu_seconds": "processor's seconds",
     "clients_per_cpu_second": "clients a processor's second", "peak_megabytes": "peak memory, MB",
-    "bytes_per_head": "bytes a head", "read_milliseconds": "ms to read one", "slow_read_milliseconds": "ms, 99 of 100",
+    "bytes_per_head": "bytes a head", "limit_share": "share of the limit",
+    "read_milliseconds": "ms to read one", "slow_read_milliseconds": "ms, 99 of 100",
 }  # fmt: skip
 PARTS = {
     "cpu_milliseconds_per_client": "processor's ms a client", "clients_per_second": "clients a second",
@@ -100,19 +99,13 @@ def customers(clients: int, samples: int, inputs: int, classes: int) -> Iterator
 
 def measured(about: Mapping[str, Any]) -> Figures:
     """The figures of one size, in a process of its own."""
-    code = f"from gramfold.bench.scale import main; main({json.dumps(json.dumps(dict(about)))})"
-    found = {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
-    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, env={**os.environ, **found}, check=False)
-    if done.returncode:
-        raise GramfoldError(f"the run of {about['clients']} clients has failed: see above")
-    figures: Figures = json.loads(done.stdout)
-    return figures
+    return apart(__name__, about, f"{about['clients']} clients")
 
 
 def main(about: str) -> None:
     """Print the figures of one size."""
     with tempfile.TemporaryDirectory(prefix="gramfold-scale-") as folder:
-        print(json.dumps(_figures(Path(folder) / "heads", **json.loads(about))))
+        printed(partial(_figures, Path(folder) / "heads"), about)
 
 
 def _figures(
@@ -127,15 +120,18 @@ def _figures(
     seconds = time.perf_counter() - begun
     cpu = sum(os.times()[:4]) - sum(busy[:4])
     count = processes or cpu_count()
-    reads = _reads(load_streamed(folder), clients)
+    reads, peak = _reads(load_streamed(folder), clients), _peak(count)
+    limit = limits(quick=clients < 1000)
+    # the fold, and every sample's way through the shared triangle
+    least = share(limit, seconds, 2.0 * clients * samples * features**2)
     return {
         "clients": clients, "samples": samples, "inputs": inputs, "features": features, "classes": classes,
         "processes": count, "seconds": seconds, "look_seconds": looked, "fold_seconds": run.seconds["fold"],
         "personalize_seconds": run.seconds["personalize"], "clients_per_second": clients / seconds, "cpu_seconds": cpu,
         "clients_per_cpu_second": clients / cpu, "cpu_milliseconds_per_client": 1000 * cpu / clients,
-        "load": os.getloadavg()[0], "peak_megabytes": _peak(count) / 1e6, "bytes_per_head": run.bytes_per_head,
+        "load": os.getloadavg()[0], "peak_megabytes": peak / 1e6, "limit_share": least, "bytes_per_head": run.bytes_per_head,
         "read_milliseconds": float(np.median(reads)), "slow_read_milliseconds": float(np.quantile(reads, 0.99)),
-        "version": __version__, "commit": commit(), "limits": limits(quick=True),
+        "version": __version__, "commit": commit(), "limits": limit,
     }  # fmt: skip
 
 
@@ -154,9 +150,7 @@ def _peak(processes: int) -> float:
     """The most memory of this process, and of so many as the largest beside it: at most what they had at one time."""
     import resource
 
-    with open("/proc/self/status") as status:
-        own = next(int(line.split()[1]) * 1024.0 for line in status if line.startswith("VmHWM:"))
-    return own + processes * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024.0
+    return peak_bytes() + processes * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024.0
 
 
 BENCH = Scale()

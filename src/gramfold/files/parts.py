@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gramfold import uploads, wire
-from gramfold.errors import MALFORMED, GramfoldError, PartsError
+from gramfold.errors import MALFORMED, GramfoldError, PartsError, shortened
 from gramfold.files.reading import Part
 from gramfold.wire import Packet
 
@@ -159,16 +159,12 @@ def require_same_question(one: Mapping[str, Any], other: Mapping[str, Any], mine
         if isinstance(left, Mapping) and isinstance(right, Mapping):
             name = next((name for name in right if left.get(name) != right[name]), "")
             left, right, what = left.get(name), right.get(name), f"{key}: {name}" if name else key
+        one_value, other_value = (shortened(value, 40) for value in (left, right))
         raise PartsError(
-            f"{mine} and {theirs} do not add up: they differ in their {what} ({_short(left)} and {_short(right)}); fold both "
+            f"{mine} and {theirs} do not add up: they differ in their {what} ({one_value} and {other_value}); fold both "
             "under one task file"
         )
 
 
 def _clients(many: int) -> str:
     return "1 client" if many == 1 else f"{many} clients"
-
-
-def _short(value: Any) -> str:
-    text = "none" if value is None else str(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -9,18 +9,17 @@ What is common are the arrays and maps of what all clients were sent: an array t
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from gramfold.errors import MALFORMED, HeadError
-from gramfold.features import Map
 from gramfold.heads.head import Head, head_of
 from gramfold.heads.streams import Stream, Unsolved, key_of
 from gramfold.numerics.arrays import Array, to_numpy
 from gramfold.wire import Packet
-from gramfold.wire.record import Record
+from gramfold.wire.record import Record, maps_in
 
 WORD = 8
 """Bytes that arrays begin at a multiple of."""
@@ -43,7 +42,7 @@ class InCommon:
     def __init__(self, broadcast: Record, more: Mapping[str, Array]) -> None:
         self.arrays = {**broadcast.pack().arrays, **more}
         self._names = {id(array): name for name, array in self.arrays.items()}
-        self._maps = {key_of(map): map for map in _maps_in(broadcast)}
+        self._maps = {key_of(map): map for map in maps_in(broadcast)}
 
     # --- writing ---
 
@@ -124,10 +123,13 @@ def _laid_out(shapes: Any, content: bytes) -> list[np.ndarray]:
 
 def _without_floats(value: Any, said: list[float]) -> Any:
     """Plain values with their floats taken out, in order."""
+    kind = type(value)
+    if kind is str or kind is int or value is None:  # most are, and of a million heads each is asked
+        return value
     if isinstance(value, float):
         said.append(value)
         return FLOAT
-    if isinstance(value, Mapping):
+    if kind is dict or isinstance(value, Mapping):
         return {key: _without_floats(part, said) for key, part in value.items()}
     return [_without_floats(part, said) for part in value] if isinstance(value, list | tuple) else value
 
@@ -138,15 +140,3 @@ def _with_floats(value: Any, said: Iterator[float]) -> Any:
     if isinstance(value, dict):
         return {key: _with_floats(part, said) for key, part in value.items()}
     return [_with_floats(part, said) for part in value] if isinstance(value, list) else value
-
-
-def _maps_in(value: Any) -> Iterator[Map]:
-    """The maps in a record, wherever they are."""
-    if isinstance(value, Record):
-        for field in fields(value):  # type: ignore[arg-type]
-            yield from _maps_in(getattr(value, field.name))
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _maps_in(part)
-    elif hasattr(value, "fingerprint") and hasattr(value, "description"):
-        yield value

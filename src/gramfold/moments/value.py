@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramfold import wire
-from gramfold.errors import MomentsError
+from gramfold.errors import MomentsError, shortened
 from gramfold.moments import codec, rounding, samples
 from gramfold.moments.checks import check_exact_counts, check_possible, check_symmetric
 from gramfold.moments.forgetting import check_remainder
@@ -212,7 +212,7 @@ class Moments:
     def with_labels(self, labels: Labels) -> "Moments":
         """Those of the same samples where there are these further classes, which nobody has yet."""
         if self.labels is None or labels[: self.outputs] != self.labels:
-            raise MomentsError(f"further classes come behind those that are there: {_short(self.labels)}")
+            raise MomentsError(f"further classes come behind those that are there: {shortened(self.labels, 40)}")
         more = len(labels) - self.outputs
         twin = Moments(self.dim, len(labels), labels=labels, fingerprint=self.fingerprint, like=self.products.like)
         twin.exact_n, twin.extra_weight, twin.rounding = self.exact_n, self.extra_weight, self.rounding
@@ -305,8 +305,8 @@ class Moments:
         wire.write_atomically(Path(path), *self.pack().pieces())
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> "Moments":
-        return cls.unpack(Packet.from_bytes(wire.read(Path(path))))
+    def load(cls, path: str | PathLike[str], *, exact_counts: bool = True) -> "Moments":
+        return cls.unpack(Packet.from_bytes(wire.read(Path(path))), exact_counts=exact_counts)
 
     def vector(self) -> np.ndarray:
         """All that is private as one vector, whose length follows from `public()`: see codec. Vectors add like moments."""
@@ -326,13 +326,8 @@ def require_same_space(left: tuple[Any, ...], right: tuple[Any, ...]) -> None:
     """Raise unless moments in the two spaces add."""
     for name, mine, theirs in zip(SPACE, left, right, strict=True):
         if mine != theirs:
-            raise MomentsError(f"moments differ in their {name}: {_short(mine)} and {_short(theirs)}")
+            raise MomentsError(f"moments differ in their {name}: {shortened(mine, 40)} and {shortened(theirs, 40)}")
 
 
 def _largest(array: Array) -> float:
     return float(array.max()) if len(array) else 0.0
-
-
-def _short(value: object) -> str:
-    text = str(value) or "none"
-    return text if len(text) <= 40 else text[:37] + "..."

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from gramfold.errors import shortened
+
 
 def minority(what: str, opinions: Mapping[str, Any]) -> dict[str, str]:
     """The sites whose opinion is not that of most; none where there is no most. None: that site has no say in it."""
@@ -12,7 +14,7 @@ def minority(what: str, opinions: Mapping[str, Any]) -> dict[str, str]:
         return {}
     (usual, many), _ = counts
     return {
-        name: f"its {what} ({_short(opinion)}) is not that of {many} other sites ({_short(usual)})"
+        name: f"its {what} ({shortened(opinion)}) is not that of {many} other sites ({shortened(usual)})"
         for name, opinion in opinions.items()
         if opinion is not None and opinion != usual
     }
@@ -30,8 +32,3 @@ def inflating(words: Mapping[str, Collection[Any]], most: int) -> dict[str, int]
         del left[worst]
         odd[worst] = own[worst]
     return odd
-
-
-def _short(value: object) -> str:
-    shown = str(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."

@@ -23,7 +23,7 @@ What the server announces is the server's word: see docs/deploy.md.
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from gramfold.federation import Samples, Task
 from gramfold.numerics.arrays import to_numpy
 from gramfold.remote.outside import PolicyError
 from gramfold.sources import RELEASE_WORDS
-from gramfold.wire.record import Record
+from gramfold.wire.record import Record, maps_in
 
 PREFIX = "release-"
 PROTECTIONS = {"secure": "a secure sum", "dp": "differential privacy"}
@@ -133,7 +133,7 @@ class Policy:
         is none."""
         if not self.maps:
             return
-        maps, found = ", ".join(self.maps), list(_maps_of(broadcast))
+        maps, found = ", ".join(self.maps), list(maps_in(broadcast))
         if not found:
             raise PolicyError(f"this site's policy allows the maps {maps}; this run has none that could be checked")
         allowed = [parse(text).describe() for text in self.maps if text not in MAPS]
@@ -180,15 +180,3 @@ def _is_drawn(map_: Any, allowed: list[dict[str, Any]], inputs: int) -> bool:
     """Whether a map is one of those that were described, drawn for the site's own inputs, and nothing beside."""
     found = map_.description
     return map_.kind == DrawnMap.kind and found.keys() == DRAWN and found["map"] in allowed and found["inputs"] == inputs
-
-
-def _maps_of(value: Any) -> Iterator[Any]:
-    if isinstance(value, Record):
-        for field in dataclasses.fields(value):  # type: ignore[arg-type]
-            yield from _maps_of(getattr(value, field.name))
-    elif hasattr(value, "fingerprint") and hasattr(value, "description"):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from (found for part in value.values() for found in _maps_of(part))
-    elif isinstance(value, list | tuple):
-        yield from (found for part in value for found in _maps_of(part))

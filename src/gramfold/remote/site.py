@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from gramfold.errors import GramfoldError
-from gramfold.evaluation import Evaluation, Scored, score_head
+from gramfold.evaluation import Evaluation, Scored, score_each
 from gramfold.federation import Client, Dataset, Samples, Task, load_npz
 from gramfold.federation.blocks import held_out_size
 from gramfold.federation.given import ClientArrays, given_client, load_source
@@ -269,19 +269,21 @@ class Site:
         contributed = bool(work.memory_of) and header.get("upload") == work.memory_of
         client = ClientData(self.name, train, dict(work.memory), contributed)
         head = finished(work.method.personalize(client, work.broadcast), work.method, client, work.broadcast, work.task)
-        path, scored = head_file(work.state, work.method.name), score_head(head, test)
+        everyones = shared_head(work.method, work.broadcast, work.task)
+        path, ((scored, shared),) = head_file(work.state, work.method.name), score_each([head], everyones, [test])
         made(path.parent)
         head.save(path)
         write_card(path, self._card(head, work, train, scored, header))
         try:
-            return self._figures(header, work, head, scored), {}
+            return self._figures(header, work, head, scored, shared), {}
         except figures.WithheldError as why:
             return {"withheld": str(why)}, {}
 
-    def _figures(self, header: Mapping[str, Any], work: Work, head: Head, scored: Scored) -> dict[str, Any]:
-        """What the server is told of the head; raises `WithheldError` where that is nothing."""
-        train, test, everyones = work.client.train(), work.client.test(), shared_head(work.method, work.broadcast, work.task)
-        shared = None if everyones is None else score_head(everyones, test, uncertain=False)
+    def _figures(
+        self, header: Mapping[str, Any], work: Work, head: Head, scored: Scored, shared: Scored | None
+    ) -> dict[str, Any]:
+        """What the server is told of the head, and of the shared one; raises `WithheldError` where that is nothing."""
+        train, test = work.client.train(), work.client.test()
         if any(header.get(key) for key in PROTECTIONS):  # what they hide, how many samples are of which class, figures hide too
             scored, shared = scored.without_classes(), None if shared is None else shared.without_classes()
         upload = str(header.get("upload") or "")

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from gramfold import wire
-from gramfold.errors import OptionError, RemoteError
+from gramfold.errors import OptionError, RemoteError, shortened
 from gramfold.federation import Task
 from gramfold.methods import Method, spec_of
 from gramfold.origin import Origin
@@ -74,9 +74,10 @@ def _agreed_labels(described: Mapping[str, Mapping[str, Any]]) -> tuple[int | st
     for name in declaring:
         listed = tuple(described[name]["labels"])
         if labels is not None and listed != labels:
+            one, other = (shortened(", ".join(map(str, each))) for each in (labels, listed))
             raise RemoteError(
-                f"sites {declaring[0]!r} and {name!r} list different classes: {_short(labels)} and {_short(listed)}; "
-                "make the lists equal or give `task`"
+                f"sites {declaring[0]!r} and {name!r} list different classes: {one} and {other}; make the lists equal "
+                "or give `task`"
             )
         labels = listed
     found = {label for site in described.values() for label in site["labels"]}
@@ -93,8 +94,3 @@ def session_of(method: Method, task: Task) -> str:
     """Equal for runs that may share folded uploads: the same method, parameters and task."""
     identity = [spec_of(method), dict(method.parameters()), json.loads(task_to_json(task))]
     return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:32]
-
-
-def _short(labels: tuple[int | str, ...]) -> str:
-    text = ", ".join(map(str, labels))
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -172,8 +172,7 @@ class Result(Figures):
         for client in federation:
             train, test = client.train(), client.test()
             head = self.run.head(client.name, train)
-            shared = None if self.global_head is None else evaluation.score_head(self.global_head, test, uncertain=False)
-            scored = evaluation.score_head(head, test)
+            ((scored, shared),) = evaluation.score_each([head], self.global_head, [test])
             heads[client.name] = head
             clients[client.name] = ClientResult(client.name, train.n, scored, shared, 0, sent, head.chosen)
         return replace(self, clients=ByName(clients), heads=ByName(heads), seconds={"personalize": time.perf_counter() - begun})

@@ -1,4 +1,4 @@
-"""How much a client may believe its own class counts: an empirical-Bayes prior, its strength told by the counts themselves.
+"""How far a client's class prior follows its own counts: an empirical-Bayes prior, whose strength the counts themselves tell.
 
 The counts are a draw from shares that are a draw from Dirichlet(a pi), pi being everybody's shares. How alike clients are, a, is
 not known: it is averaged over, each value by how well it explains the client's counts. A client with everybody's mix ends up at
@@ -16,11 +16,11 @@ STRENGTHS = np.logspace(-1, 5, 49)
 DOUBT = 3.0
 """The hyperprior's standard deviation of log a, around log C: a pseudo-sample a class, give or take a factor of 20."""
 OWN = 30.0
-"""Of a strength a, a client of n samples believes the part (a + OWN) / (a + OWN + 4 n). Its next samples follow its own past more
+"""Of a strength a, a client of n samples keeps the part (a + OWN) / (a + OWN + 4 n). Its next samples follow its own past more
 than a fresh draw would: where test splits have exactly its own shares none of a is best, with fresh draws all of it, and this
 loses little to either (docs/data.md)."""
 LEAST = 2.0
-"""So many pseudo-samples, or all of a smaller a, are believed in any case: a class that a client has not met yet may come."""
+"""So many pseudo-samples, or all of a smaller a, are kept in any case: a class that a client has not met yet may come."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class ClassPrior:
     def _logs(self, weights: np.ndarray, counts: np.ndarray, fresh: bool = False) -> np.ndarray:
         n = counts.sum(1, keepdims=True)
         own = (STRENGTHS + OWN) / (STRENGTHS + OWN + 4.0 * n)
-        believed = STRENGTHS if fresh else np.maximum(STRENGTHS * own, np.minimum(STRENGTHS, LEAST))
+        kept = STRENGTHS if fresh else np.maximum(STRENGTHS * own, np.minimum(STRENGTHS, LEAST))
         likely = np.exp(weights - weights.max(1, keepdims=True))
         likely /= likely.sum(1, keepdims=True)
-        likely = likely / (n + believed)
-        return np.asarray(np.log(counts * likely.sum(1, keepdims=True) + (likely * believed).sum(1, keepdims=True) * self.shares))
+        likely = likely / (n + kept)
+        return np.asarray(np.log(counts * likely.sum(1, keepdims=True) + (likely * kept).sum(1, keepdims=True) * self.shares))
 
 
 def _alike(kinds: np.ndarray, once: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -106,8 +106,9 @@ def left_out_means(points: np.ndarray, noise: np.ndarray, labels: np.ndarray) ->
 
 
 def _weights(noise: np.ndarray) -> np.ndarray:
-    """Of points in a mean: who has few samples says less, and nobody with many says all."""
-    return np.asarray(1.0 / (noise + noise.mean() + 1e-300))
+    """Of points in a mean: who has few samples says less, and nobody with many says all. Beside the harmonic mean of the noise,
+    so that a client of next to no samples does not make those of many and of few alike."""
+    return np.asarray(1.0 / (noise + 1.0 / np.mean(1.0 / noise)))
 
 
 def _spread(points: np.ndarray, noise: np.ndarray, labels: np.ndarray) -> float:

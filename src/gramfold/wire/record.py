@@ -6,7 +6,7 @@ from its predecessor stays the same object, which shows an engine what a client 
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -112,6 +112,16 @@ def _read(tagged: Mapping[str, Any], arrays: Mapping[str, Array], trusted: bool)
     if "items" in tagged:
         return [_read(part, arrays, trusted) for part in tagged["items"]]
     return tuple(tagged["tuple"]) if "tuple" in tagged else tagged["value"]
+
+
+def maps_in(value: Any) -> Iterator[Any]:
+    """The maps in a record, wherever they are."""
+    if isinstance(value, Record):
+        value = [getattr(value, field.name) for field in dataclasses.fields(value)]  # type: ignore[arg-type]
+    if hasattr(value, "fingerprint") and hasattr(value, "description"):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        yield from (found for part in (value.values() if isinstance(value, Mapping) else value) for found in maps_in(part))
 
 
 def _under(place: str, name: str) -> str:

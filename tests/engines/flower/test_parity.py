@@ -87,7 +87,7 @@ def test_own_parts_are_those_of_the_in_process_engine(tmp_path, rng):
     method, sites = gf.PACE(features="columns+bias+linear+fourier:32@learned:1"), Sites(tmp_path, shops)
     sites.run(method)
     expected = gf.run(method, shops)
-    assert getattr(expected.run.broadcast, "common", None) is not None
+    assert getattr(expected.run.broadcast, "offsets", None) is not None
     assert sites.distance(method, expected) < 1e-7  # of values up to 12, after two solves and a root
     masked = gf.run(method, shops, secure=gf.SecureSum())
     for name, head in expected.heads.items():

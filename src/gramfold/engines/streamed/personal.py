@@ -12,7 +12,7 @@ from gramfold.federation.streams import ClientBatch
 from gramfold.heads import Head
 from gramfold.heads.records import HeadRecord, InCommon
 from gramfold.methods import ClientData, Method
-from gramfold.methods.finishing import SharedRoot, finished
+from gramfold.methods.finishing import SharedRoot, all_finished
 from gramfold.results.shards import Kept, in_common
 from gramfold.wire.record import Record
 
@@ -32,14 +32,14 @@ class Personal:
 
     def kept(self, batch: ClientBatch) -> list[Kept]:
         clients = clients_of(batch, self.memory, contributed=self.method.rounds > 0)
-        heads = self.method.small_heads(clients, self.broadcast)
+        made, sent = self.method.small_heads(clients, self.broadcast), [self.broadcast] * len(clients)
+        heads = all_finished(made, self.method, clients, sent, self.task, root=self.root)
         return [
             self._one(client, head, batch.samples(k, testing=True))
             for k, (client, head) in enumerate(zip(clients, heads, strict=True))
         ]
 
     def _one(self, client: ClientData, head: Head, test: Samples) -> Kept:
-        head = finished(head, self.method, client, self.broadcast, self.task, root=self.root)
         if head.familiar is not None and head.familiar.root is not self.root.kept(self.broadcast):
             head = replace(head, familiar=None)  # a root of its own would be more than all the rest
         record = self.common.written(replace(head, origin=None))

@@ -89,9 +89,9 @@ class Summary(Record, kind="differences/summary"):
         """What sets groups apart, where points are of all columns: by group the columns in which its samples are most unlike what
         is expected of their classes, in standard deviations. None where columns are many, or targets are values."""
         whiten = arrays.to_numpy(self.whiten)
-        if not self.classification or whiten.shape[0] != whiten.shape[1]:
+        if not self.classification or len(whiten) > DIRECTIONS:
             return None
-        apart = np.linalg.solve(whiten.T, (centres - centres.mean(0)).T).T
+        apart = (centres - centres.mean(0)) @ np.linalg.pinv(whiten)
         most = np.argsort(-np.abs(apart), axis=1)[:, :TELLING]
         return [{str(int(j)): round(float(row[j]), 2) for j in order} for row, order in zip(apart, most, strict=True)]
 
@@ -212,17 +212,16 @@ def check_points(upload: NamedSums) -> None:
 
 
 def _whitening(scatter: list[np.ndarray], seed: int) -> np.ndarray:
-    """To directions along which samples vary by one. Of more than DIRECTIONS so many at random, and along these exactly by one:
-    where chance moves points as far in every direction, it makes no two clouds of one."""
+    """To directions along which samples vary by one, exactly: where chance moves points farther in some, it makes groups of
+    clients that are alike. Of more than DIRECTIONS so many at random; where fewer are filled, those."""
     parts = []
     for each in scatter:
         values, vectors = np.linalg.eigh(each)
         values = values.clip(0.0)
         parts.append(vectors / np.sqrt(values + SHRINKAGE * values.mean() + 1e-300))
-    whole = block_diag(*parts)
-    if len(whole) <= DIRECTIONS:
-        return np.asarray(whole)
-    drawn = whole @ seeds.frozen(seed, "groups/directions").standard_normal((len(whole), DIRECTIONS))
-    values, vectors = np.linalg.eigh(drawn.T @ block_diag(*scatter) @ drawn)
-    there = values > 1e-9 * values[-1]
-    return np.asarray(drawn @ (vectors[:, there] / np.sqrt(values[there])))
+    turned = np.asarray(block_diag(*parts))
+    if len(turned) > DIRECTIONS:
+        turned = turned @ seeds.frozen(seed, "groups/directions").standard_normal((len(turned), DIRECTIONS))
+    values, vectors = np.linalg.eigh(turned.T @ block_diag(*scatter) @ turned)
+    filled = values > 1e-9 * values[-1]
+    return np.asarray(turned @ (vectors[:, filled] / np.sqrt(values[filled])))

@@ -38,7 +38,7 @@ class Plan:
     def begin(self, start: Any, seed: int) -> "Differing | Found":
         """The first round; what is found already, where nothing is to be asked."""
         space: Space = start.space
-        if getattr(start, "common", None) is not None and space.outputs is not None:
+        if getattr(start, "offsets", None) is not None and space.outputs is not None:
             space = replace(space, outputs=space.outputs // 2)  # targets are folded twice; asked are those as they are
         columns = space.map.columns if isinstance(space.map, MetricMap) else None
         wanted = self.personal and columns is not None and space.map.inputs <= MOST_COLUMNS

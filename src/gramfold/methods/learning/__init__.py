@@ -13,25 +13,35 @@ Where both may make inputs comparable, the first moments are also those of a pil
 pilot next, and go on unless generalised cross-validation prefers the rows'. A linear head would be a poor judge: in a table what
 matters may do so along a curve, or only together with something else.
 
-All that is sent are sums over samples, so T does not depend on how they are cut among clients. T has seen labels. So that clients
-can judge what comes of it, a third of all samples is kept out of it, drawn by lots that depend on the sample alone.
+All that is sent are sums over samples, so T does not depend on how they are cut among clients. T is fitted to labels. So that
+clients can estimate the error of what follows, a third of all samples is held out, drawn by lots that depend on the sample alone.
 """
 
 from typing import Any
 
 from gramfold.methods.learning.client import seen, unseen
 from gramfold.methods.learning.directions import DirectionsPlan, Finding
-from gramfold.methods.learning.own_parts import Common, put_back
+from gramfold.methods.learning.offsets import ClientOffsets, added_back
 from gramfold.methods.learning.phase import Learned, Learning
 from gramfold.methods.learning.plan import Plan, comparable_as, described
 
 __all__ = [
-    "Common", "DirectionsPlan", "Finding", "Learned", "Learning", "Plan", "comparable_as", "described", "plan_of",
-    "put_back", "seen", "unseen",
+    "ClientOffsets",
+    "DirectionsPlan",
+    "Finding",
+    "Learned",
+    "Learning",
+    "Plan",
+    "added_back",
+    "comparable_as",
+    "described",
+    "plan_of",
+    "seen",
+    "unseen",
 ]  # fmt: skip
 
 
 def plan_of(spec: Any, own_parts: bool = False) -> Plan | DirectionsPlan | None:
-    """What a feature map's text asks to be learned first; None: nothing. `own_parts`: whether clients take what is their own out
-    of continuous targets meanwhile, where the metric is learned."""
+    """What a feature map's text asks to be learned first; None: nothing. `own_parts`: whether clients subtract
+    offsets of their own from continuous targets meanwhile, where the metric is learned."""
     return DirectionsPlan.of(spec) or Plan.of(spec, own_parts)

@@ -1,4 +1,4 @@
-"""Learning at a client: which of its samples may have a say, and the sums over them that are asked for."""
+"""Learning at a client: which of its samples the metric is fitted to, and the sums over them that are asked for."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,8 +34,8 @@ def of_seen(train: Samples, may: np.ndarray | None = None) -> Samples:
 
 
 def unseen(clients: Sequence[ClientData], map: Map, all_split: bool = False) -> list[np.ndarray]:
-    """Which samples of each client may judge: those that the map has not seen, with their labels. `all_split`: of late clients,
-    of whom it has seen none, the same part."""
+    """The held-out samples of each client: those whose labels the map was not fitted to. `all_split`: of late clients, whose
+    samples are all new to it, the same part."""
     split = [all_split or (map.saw_labels and (client.contributed or TOOK_PART in client.memory)) for client in clients]
     trains = [counting(client) for client in clients]
     return [~seen(train) if each else np.ones(train.n, bool) for train, each in zip(trains, split, strict=True)]
@@ -53,8 +53,8 @@ def local(client: ClientData, learning: "Learning") -> Moments | NamedSums:
         return Moments(space.map.dim, outputs, labels=space.labels, fingerprint=space.map.fingerprint)
     if learning.weights is not None:
         return _of_gradients(train, learning)
-    if learning.common is not None:
-        train = learning.common.without(train, learning.common.part(train))
+    if learning.offsets is not None:
+        train = learning.offsets.without(train, learning.offsets.offset(train))
     return space.fold(replace(client, train=train))
 
 

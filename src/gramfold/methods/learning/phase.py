@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from gramfold.features import Map, MetricMap
 from gramfold.methods.learning import client, server
 from gramfold.methods.learning.columns import Columns
-from gramfold.methods.learning.own_parts import Common
+from gramfold.methods.learning.offsets import ClientOffsets
 from gramfold.methods.learning.server import Rows
 from gramfold.methods.phases import Phase
 from gramfold.methods.protocol import ClientData
@@ -17,10 +17,10 @@ from gramfold.wire import Packet
 
 
 class Learned(NamedTuple):
-    """What learning leads to: the map, and what clients' own parts are told by, where they take these out of their targets."""
+    """What learning leads to: the map, and what clients' offsets are estimated from, where they subtract these."""
 
     map: Map
-    common: Common | None = None
+    offsets: ClientOffsets | None = None
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,16 @@ class Learning(Phase, kind="learning"):
     rows: Rows | None = None
     """What columns have to beat."""
     own_parts: bool = False
-    """Whether clients take what is their own out of the targets (regression alone)."""
-    common: Common | None = None
-    """What that is told by, once there is a pilot's head."""
+    """Whether clients subtract offsets of their own from the targets (regression alone)."""
+    offsets: ClientOffsets | None = None
+    """What these are estimated from, once there is a pilot's head."""
 
     def local(self, client_: ClientData) -> Any:
         return client.local(client_, self)
 
     def after(self, total: Any) -> Any:
         found = server.step(total, self)
-        return found if isinstance(found, Learning) else Learned(found, server.in_common(self))
+        return found if isinstance(found, Learning) else Learned(found, server.client_offsets(self))
 
     @property
     def counting(self) -> Columns | None:

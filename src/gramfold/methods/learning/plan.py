@@ -26,7 +26,7 @@ class Plan:
     passes: int = 0
     inputs: str | None = None
     own_parts: bool = False
-    """Whether clients take what is their own out of continuous targets."""
+    """Whether clients subtract offsets of their own from continuous targets."""
 
     @classmethod
     def of(cls, spec: Any, own_parts: bool = False) -> "Plan | None":

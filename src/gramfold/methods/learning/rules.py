@@ -9,8 +9,8 @@ class Rules:
     """Numbers that nobody chooses in a run."""
 
     unseen: float = 0.35
-    """The share of samples that the metric never sees: a third of them judges as well as all, and the metric loses nothing by it
-    (`learned.py`)."""
+    """The share of samples that is held out of the metric: estimates on a third are as good as on all, and the metric loses
+    nothing (`learned.py`)."""
     all_outputs: int = 10
     """Outputs up to which gradients are summed over all of them; beyond, one random combination for every sample does as well
     (`learned.py`)."""

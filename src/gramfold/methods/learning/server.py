@@ -26,7 +26,7 @@ from gramfold.features import (
 )
 from gramfold.methods.learning.client import combinations, gradients
 from gramfold.methods.learning.columns import Columns
-from gramfold.methods.learning.own_parts import Common
+from gramfold.methods.learning.offsets import ClientOffsets
 from gramfold.methods.learning.rules import RULES
 from gramfold.methods.pooled import PooledRidge
 from gramfold.moments import Moments
@@ -59,16 +59,16 @@ def step(total: Any, learning: "Learning") -> "Learning | Map":
     if learning.weights is not None:
         metric, left = metrics.root(total.lower_gram, learning.dim, learning.probes), learning.passes - 1
         columns = learning.pilot.columns
-        following = replace(learning, passes=left, common=in_common(learning))
+        following = replace(learning, passes=left, offsets=client_offsets(learning))
         return _pilot(following, metric, columns) if left else _learned(learning, metric, columns)
     return _after_pilot(total, learning) if isinstance(learning.space.map, MetricMap) else _after_linear(total, learning)
 
 
-def in_common(learning: "Learning") -> Common | None:
-    """What clients' own parts are told by, after the gradients of a pilot's head; None where they take none."""
+def client_offsets(learning: "Learning") -> ClientOffsets | None:
+    """What clients' offsets are estimated from, after the gradients of a pilot's head; None where they have none."""
     if not learning.own_parts or learning.weights is None or learning.pilot.columns is None:
         return None
-    return Common(learning.pilot, learning.weights)
+    return ClientOffsets(learning.pilot, learning.weights)
 
 
 def _after_counting(counted: Columns, learning: "Learning") -> "Learning":

@@ -39,7 +39,7 @@ from gramfold.federation import Task
 from gramfold.heads import Head, Unsolved
 from gramfold.methods import learning
 from gramfold.methods.differences import Differs, groups_of
-from gramfold.methods.learning import Learned, comparable_as, put_back
+from gramfold.methods.learning import Learned, added_back, comparable_as
 from gramfold.methods.pace.broadcast import Streams
 from gramfold.methods.pace.candidates import PARTS, Part, PersonalKernel
 from gramfold.methods.pace.client import Given, OwnSamples, personalized
@@ -152,11 +152,11 @@ class PACE(Differs):
 
     def learned(self, start: Streams, found: Learned) -> Streams:
         outputs = start.space.outputs
-        if found.common is not None and outputs is not None:
+        if found.offsets is not None and outputs is not None:
             outputs *= 2  # targets are folded less the clients' own parts, too
         refinement = None if start.refinement is None else comparable_as(found.map, start.refinement)
         space = replace(start.space, map=found.map, outputs=outputs)
-        return replace(start, space=space, refinement=refinement, common=found.common)
+        return replace(start, space=space, refinement=refinement, offsets=found.offsets)
 
     @property
     def _plan(self) -> Any:
@@ -171,17 +171,17 @@ class PACE(Differs):
         def again(task: Task) -> Streams:
             return replace(before, space=before.space.with_labels(task.labels))
 
-        return replace(found, again=again, by_sample=found.by_sample and broadcast.common is None)
+        return replace(found, again=again, by_sample=found.by_sample and broadcast.offsets is None)
 
     def moments(self, client: ClientData, broadcast: Streams) -> Moments:
-        common = broadcast.common
-        return super().moments(client if common is None else common.beside(client), broadcast)
+        offsets = broadcast.offsets
+        return super().moments(client if offsets is None else offsets.beside(client), broadcast)
 
     def solve(self, total: Moments | GroupedMoments, broadcast: Streams) -> Streams:
         space, whole, groups = broadcast.space, None, groups_of(broadcast)
         make = Pooling(self.penalty, self._regime, broadcast.seed, units_of(space), space.caution)
-        if broadcast.common is not None:
-            total, whole = broadcast.common.split(total)
+        if broadcast.offsets is not None:
+            total, whole = broadcast.offsets.split(total)
         pooled = make(total if isinstance(total, Moments) else total.total(), whole)
         if isinstance(total, Moments) or groups is None:
             return replace(broadcast, pooled=pooled)
@@ -213,17 +213,17 @@ class PACE(Differs):
 
     def _of_bucket(self, clients: Sequence[ClientData], broadcast: Streams, group: int | None, compact: bool) -> list[Head]:
         """The heads of clients of one group, of about as many samples."""
-        space, common, whole, own = broadcast.space, broadcast.common, clients, None
+        space, offsets, whole, own = broadcast.space, broadcast.offsets, clients, None
         pooled, copies = broadcast.pooled_for(group)
-        masks = learning.unseen(clients, space.map, all_split=common is not None)
-        judging = None if all(mask.all() for mask in masks) else np.concatenate(masks)
-        if common is not None:
-            clients, own = common.taken_out(clients, masks)
+        masks = learning.unseen(clients, space.map, all_split=offsets is not None)
+        unseen = None if all(mask.all() for mask in masks) else np.concatenate(masks)
+        if offsets is not None:
+            clients, own = offsets.subtracted(clients, masks)
         found = broadcast.differ
         given = Given(
             space, pooled, broadcast.refinement, found.personal or (), copies, self.priors, self.weights, found.effects
         )  # fmt: skip
-        samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), judging, own)
+        samples = OwnSamples.of(clients, given, space.map(together(clients)[0].inputs), unseen, own)
         heads = personalized(samples, self.parts, self.name, unsolved(broadcast, samples) if compact else None)
         if found.effects is not None:
             heads = [
@@ -232,7 +232,7 @@ class PACE(Differs):
         if group is not None:
             heads = [replace(head, chosen={**head.chosen, "group": group}) for head in heads]
         if own is not None:
-            heads = [put_back(head, part) for head, part in zip(heads, own, strict=True)]
+            heads = [added_back(head, part) for head, part in zip(heads, own, strict=True)]
         if space.classification:
             return heads
         return [bounded(head, counting(client).targets, self.priors) for head, client in zip(heads, whole, strict=True)]

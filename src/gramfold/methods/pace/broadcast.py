@@ -7,7 +7,7 @@ from typing import Any
 from gramfold.features import Map
 from gramfold.methods import learning
 from gramfold.methods.differences import Found
-from gramfold.methods.learning import Common
+from gramfold.methods.learning import ClientOffsets
 from gramfold.methods.pace.decision import Decision
 from gramfold.methods.pace.influence import root_of
 from gramfold.methods.pace.server import GroupPooled, Pooled, solved
@@ -25,8 +25,8 @@ class Streams(Record, kind="pace/streams"):
     """Whose features residuals are fitted on; None: the shared ones."""
     seed: int
     pooled: Pooled | None = None
-    common: Common | None = None
-    """Where clients fold targets less their own parts, beside the targets: what those are told by."""
+    offsets: ClientOffsets | None = None
+    """What clients' offsets are estimated from, where they fold targets less these beside the targets."""
     found: Found | None = None
     """How clients differ, where that was asked."""
     groups: Sequence[GroupPooled] = ()
@@ -35,7 +35,7 @@ class Streams(Record, kind="pace/streams"):
 
     @property
     def chosen(self) -> Any:
-        own_parts = {} if self.common is None else {"own_parts": True}
+        own_parts = {} if self.offsets is None else {"own_parts": True}
         decided = {} if self.decision is None else {"regime": self.decision.regime, "why": "; ".join(self.decision.reasons)}
         differ = {} if self.found is None else self.found.described
         if self.groups:

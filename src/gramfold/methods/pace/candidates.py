@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from gramfold.methods.pace.client import OwnSamples
 
 
-HAIR = 1e-9
-"""Of a log-likelihood: what is likelier by less is likelier by rounding."""
+ROUNDING = 1e-9
+"""Relative differences of log-likelihoods below this are rounding."""
 
 
 class Basis(Protocol):
@@ -133,11 +133,11 @@ class Blend(Part):
             move, left = influence.blended(residuals, alpha, samples.copies)
             scores = samples.targets - samples.unweighted(left)
             tried = Candidate(self.name, scores, stay.added, coordinates={influence: move}, alpha=alpha)
-            told = samples.likelihood.of(tried)
-            trying &= told > best + HAIR * (1.0 + abs(best))
+            log_likelihood = samples.likelihood.of(tried)
+            trying &= log_likelihood > best + ROUNDING * (1.0 + abs(best))
             if not trying.any():
                 break
-            found, best = [*found, replace(tried, before=before * trying)], np.where(trying, told, best)
+            found, best = [*found, replace(tried, before=before * trying)], np.where(trying, log_likelihood, best)
         return found
 
 
@@ -147,8 +147,8 @@ class Residual(Part):
 
     name: ClassVar[str] = "residual"
     of_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (1.0, 10.0), (0.3, 0.003))
-    """How much of logits to believe, and penalty. A client with two of ten classes is all but certain of most samples, and what
-    is left is noise of the few others; at a part of their face value all samples have a say, and at less of a penalty."""
+    """A factor that shrinks the logits, and the penalty. A client with two of ten classes is all but certain of most samples, and
+    its residuals are the noise of the few others; with shrunk logits, and a smaller penalty, all samples contribute."""
     of_values: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 1e4)
     """Penalties; with the last an offset is all there is."""
     before: float = 4.0

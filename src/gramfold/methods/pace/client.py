@@ -4,23 +4,22 @@ Clients of about as many samples are one stack, zeros behind: a client alone is 
 where the features are; what is a number or two of every client is NumPy's.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from gramfold.features import Map
 from gramfold.federation import Samples
-from gramfold.heads import Head, Stream, Unsolved
+from gramfold.heads import Head
 from gramfold.methods.differences.effects import Effects
-from gramfold.methods.pace.candidates import PARTS, Basis, Blend, Candidate, Own, OwnRidge, Part
+from gramfold.methods.pace.candidates import PARTS, Blend, Candidate, Own, OwnRidge, Part
+from gramfold.methods.pace.centroids import UNMOVED, moved
 from gramfold.methods.pace.evidence import of_classes
-from gramfold.methods.pace.heads import Solution, classifiers, regressors
+from gramfold.methods.pace.heads import Written, classifiers, regressors, solution
 from gramfold.methods.pace.influence import OfFactor, OfSketch, influence_of
 from gramfold.methods.pace.likelihood import Likelihood, OfClasses, OfValues, average
-from gramfold.methods.pace.places import Placed, moved
 from gramfold.methods.pace.priors import PRIORS, Priors
 from gramfold.methods.pace.server import Pooled
 from gramfold.methods.protocol import ClientData
@@ -29,6 +28,7 @@ from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array
 from gramfold.numerics.padding import Padding
 from gramfold.numerics.stacks import lifted, transposed
+from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.leave_one_out import left_out_residuals
 from gramfold.solve.left_out_blocks import told_by_others, without_blocks
 
@@ -63,10 +63,10 @@ class OwnSamples:
     rows: Array
     """Features (clients x n x m), and one-hot classes or values (clients x n x C)."""
     targets: Array
-    judging: np.ndarray | None
-    """Whose labels the features have not seen, one client's after another's; None: all."""
+    unseen: np.ndarray | None
+    """Samples whose labels the features have not seen, one client's after another's; None: all."""
     roots: Array | None
-    """Square roots of the samples' weights (clients x n x 1); None: each counts once, and no place is without a sample."""
+    """Square roots of the samples' weights (clients x n x 1); None: each counts once, and there is no padding."""
     once: Array
     """How often each counts (clients x n)."""
     copies: float
@@ -84,7 +84,7 @@ class OwnSamples:
 
     @classmethod
     def of(
-        cls, clients: Sequence[ClientData], given: Given, rows: Array, judging: np.ndarray | None = None,
+        cls, clients: Sequence[ClientData], given: Given, rows: Array, unseen: np.ndarray | None = None,
         apart: Sequence[np.ndarray] | None = None,
     ) -> "OwnSamples":  # fmt: skip
         """`rows` are the features of the samples that count, one client's after another's. Either all clients are in the sum
@@ -103,7 +103,7 @@ class OwnSamples:
             hat = copies * influence.half @ transposed(influence.half)
             left = without_blocks(scaled(residuals, roots), hat, blocks)
             left = left if roots is None else left / (roots + (roots == 0))
-        return cls(given, train, padding, padding(rows), targets, judging, roots, once, copies, influence,
+        return cls(given, train, padding, padding(rows), targets, unseen, roots, once, copies, influence,
                    scaled(residuals, roots), targets - left, apart, blocks)  # fmt: skip
 
     @property
@@ -117,11 +117,11 @@ class OwnSamples:
         return of_classes(self) if self.given.space.classification else OfValues(self.targets, self.once)
 
     @property
-    def judges(self) -> Array:
+    def held_out(self) -> Array:
         """How often each counts where candidates are compared."""
-        if self.judging is None:
+        if self.unseen is None:
             return self.once
-        return self.padding(arrays.like(often_of(self.train) * self.judging, self.once))
+        return self.padding(arrays.like(often_of(self.train) * self.unseen, self.once))
 
     def mapped(self, map: Map) -> Array:
         """What another map makes of the samples (clients x n x features)."""
@@ -169,11 +169,6 @@ class OwnSamples:
         return Candidate(name, self.scores, fit, 0.0, {ridge: numbers}, before)
 
 
-OfClient = Callable[[int], tuple[Any, Array | float]]
-Written = Callable[[Basis, Array], OfClient | None]
-"""From coordinates of all clients on a basis: what stands for a client's weights, and its intercept; None: weights, solved."""
-
-
 def personalized(samples: OwnSamples, parts: Sequence[Part], method: str, written: Written | None = None) -> list[Head]:
     """The clients' own heads: of each the mean of its candidates by left-out likelihood."""
     likelihood = samples.likelihood
@@ -182,35 +177,45 @@ def personalized(samples: OwnSamples, parts: Sequence[Part], method: str, writte
         likelihood.weigh(stay)
     candidates = [stay, *(each for part in parts for each in part.candidates(samples, stay))]
     mixture, shares = average(candidates, likelihood)
-    places: list[Placed] = []
+    discriminants, worth = list[Discriminant](), np.full(samples.padding.clients, UNMOVED)
     if isinstance(likelihood, OfClasses):
-        likelihood, places = moved(samples, likelihood, mixture)
+        likelihood, discriminants, worth = moved(samples, likelihood, mixture)
     gained, pooled = gains(candidates, mixture, likelihood), samples.given.pooled.chosen
-    chosen = [{**pooled, **_tried(shares, candidates, k), **gain} for k, gain in enumerate(gained)]
+    chosen = [{**pooled, **tried, **gain} for tried, gain in zip(_tried(shares, candidates), gained, strict=True)]
     if isinstance(samples.influence, OfFactor) and any(part.name == Blend.name for part in parts):
         alphas = np.broadcast_to(mixture.alpha, len(gained))
         chosen = [{**mine, "alpha": float(alpha)} for mine, alpha in zip(chosen, alphas, strict=True)]
+    for k in np.flatnonzero(worth != UNMOVED).tolist():
+        chosen[k]["centroids_worth"] = float(worth[k])
     solutions = solution(samples, mixture, written)
     if isinstance(likelihood, OfClasses):
-        return classifiers(samples, likelihood, mixture, solutions, places, method, chosen)
+        return classifiers(samples, likelihood, mixture, solutions, discriminants, method, chosen)
     return regressors(samples, mixture, solutions, method, chosen)
 
 
-def _tried(shares: dict[str, np.ndarray], candidates: Sequence[Candidate], client: int) -> dict[str, float]:
-    """The shares of the kinds of candidate that were tried for a client."""
-    tried = {each.name for each in candidates if np.broadcast_to(each.before, shares["stay"].shape)[client] > 0}
-    return {name: round(float(share[client]), 4) for name, share in shares.items() if name in tried}
+def _tried(shares: dict[str, np.ndarray], candidates: Sequence[Candidate]) -> list[dict[str, float]]:
+    """Of each client the shares of the kinds of candidate that were tried for it."""
+    found: list[dict[str, float]] = [{} for _ in shares["stay"]]
+    for name, share in shares.items():
+        tried = np.zeros(share.shape, bool)
+        for each in candidates:
+            if each.name == name:
+                tried |= np.asarray(each.before) > 0
+        for mine, was, part in zip(found, tried.tolist(), share.tolist(), strict=True):
+            if was:
+                mine[name] = round(part, 4)
+    return found
 
 
 def gains(candidates: Sequence[Candidate], mixture: Candidate, likelihood: Likelihood) -> list[dict[str, float]]:
     """What each client gained by joining: by how much its left-out samples are likelier than in a model of its own alone, in nats
     a sample. Nothing where it has too few for one."""
-    own, judges = [each for each in candidates if each.name == Own.name], arrays.to_numpy(likelihood.judges.sum(-1))
+    own, counts = [each for each in candidates if each.name == Own.name], arrays.to_numpy(likelihood.held_out.sum(-1))
     if not own:
-        return [{} for _ in judges]
+        return [{} for _ in counts]
     alone, _ = average(own, likelihood)
     apart = likelihood.of(mixture) - likelihood.of(alone)
-    return [{"gained_by_joining": float(more / n)} if n > 0 else {} for more, n in zip(apart, judges, strict=True)]
+    return [{"gained_by_joining": float(more / n)} if n > 0 else {} for more, n in zip(apart, counts, strict=True)]
 
 
 def personal_head(client: ClientData, given: Given, rows: Array, method: str, fitted: bool) -> Head:
@@ -219,32 +224,3 @@ def personal_head(client: ClientData, given: Given, rows: Array, method: str, fi
     head = personalized(OwnSamples.of([client], given, rows), PARTS, method)[0]
     chosen = {key: value for key, value in head.chosen.items() if not (fitted and "leave_one_out" in key)}
     return replace(head, chosen=chosen)
-
-
-def solution(samples: OwnSamples, mixture: Candidate, written: Written | None = None) -> list[Solution]:
-    """For each client the shared solution where its mixture moves it to, the streams beside it, and their intercept."""
-    clients = samples.padding.clients
-    base: list[Any] = [samples.given.pooled.weights] * clients
-    streams: list[list[Stream]] = [[] for _ in range(clients)]
-    offsets: list[Array | float] = [0.0] * clients
-    for basis, coordinates in mixture.coordinates.items():
-        of_client = (None if written is None else written(basis, coordinates)) or _solved(basis, coordinates)
-        for k in np.flatnonzero(mixture.present[basis]).tolist():
-            weights, intercept = of_client(k)
-            if basis.map is None:
-                base[k] = weights if isinstance(weights, Unsolved) else base[k] + weights
-                continue
-            streams[k].append(Stream(basis.map, weights))
-            offsets[k] = offsets[k] + intercept
-    map = samples.given.space.map
-    return [(Stream(map, weights), beside, offset) for weights, beside, offset in zip(base, streams, offsets, strict=True)]
-
-
-def _solved(basis: Basis, coordinates: Array) -> OfClient:
-    weights, intercepts = basis.solution(coordinates)
-
-    def of_client(k: int) -> tuple[Array, Array | float]:
-        alone = basis.map is None or len(weights) == 1  # a head that is kept keeps no other's
-        return weights[k] if alone else arrays.copy(weights[k]), intercepts if isinstance(intercepts, float) else intercepts[k]
-
-    return of_client

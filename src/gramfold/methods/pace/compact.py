@@ -9,7 +9,8 @@ import numpy as np
 from gramfold.heads import Unsolved
 from gramfold.methods.pace.broadcast import Streams
 from gramfold.methods.pace.candidates import Basis, OwnRidge
-from gramfold.methods.pace.client import OfClient, OwnSamples, Written
+from gramfold.methods.pace.client import OwnSamples
+from gramfold.methods.pace.heads import OfClient, Written
 from gramfold.methods.pace.influence import OfFactor
 from gramfold.numerics import arrays
 from gramfold.numerics.arrays import Array

@@ -48,8 +48,8 @@ class OwnEffects(Part):
         beside = [effects.beside(*each) for each in zip(rows, left * roots, strict=True)]
 
         def stacked(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[Array, Array]:
-            told, weights = (np.stack(each) for each in zip(*parts, strict=True))
-            return samples.unweighted(arrays.like(told, stay.scores)), arrays.like(weights, stay.scores)
+            fits, weights = (np.stack(each) for each in zip(*parts, strict=True))
+            return samples.unweighted(arrays.like(fits, stay.scores)), arrays.like(weights, stay.scores)
 
         along = Along(effects.plain)
         fit, weights = stacked(beside)

@@ -39,7 +39,7 @@ def of_classes(samples: "OwnSamples") -> OfClasses:
         samples.targets,
         arrays.like(prior.log_shares[:, None], scores),
         partial(_left_out, prior, padding, codes, often, scores),
-        samples.judges,
+        samples.held_out,
         terms(classes),
         place,
         centre,

@@ -21,11 +21,11 @@ NEGLIGIBLE = 1e-3
 
 
 class Likelihood(ABC):
-    """Of clients' samples, one after another left out. `judges`: how often each counts here (clients x n); those whose labels the
-    features have seen do not, nor places without a sample."""
+    """Of clients' samples, one after another left out. `held_out`: how often each counts here (clients x n); those whose labels
+    the features have seen do not, nor does padding."""
 
     classification: ClassVar[bool]
-    judges: Array
+    held_out: Array
     alone: Array
     """What models of the clients' own have to explain (clients x n x C), with nothing shared."""
     step: float | np.ndarray = 1.0
@@ -37,11 +37,11 @@ class Likelihood(ABC):
 
     @abstractmethod
     def residuals(self, candidate: Candidate, trust: float = 1.0) -> Array:
-        """What a candidate leaves of the targets (clients x n x C), when so much of its logits is believed."""
+        """What a candidate leaves of the targets (clients x n x C), its logits shrunk by the factor `trust`."""
 
     def of(self, candidate: Candidate) -> np.ndarray:
         """The same of all samples of a client together."""
-        return arrays.to_numpy(stacks.row_dots(self.judges, self.each(candidate)))
+        return arrays.to_numpy(stacks.row_dots(self.held_out, self.each(candidate)))
 
 
 def average(candidates: Sequence[Candidate], likelihood: Likelihood) -> tuple[Candidate, dict[str, np.ndarray]]:
@@ -51,10 +51,10 @@ def average(candidates: Sequence[Candidate], likelihood: Likelihood) -> tuple[Ca
     shares those with the largest sum_c w_c L_c - KL(w, q). Logits (or values) are averaged, and by Jensen's inequality
     L(mean) >= sum_c w_c L_c >= max_c (L_c + log q_c) up to the normalising sum: who joins loses at most log 1/q of any candidate.
     """
-    told = np.stack([likelihood.of(candidate) for candidate in candidates], axis=-1)
-    before = np.stack([np.broadcast_to(candidate.before, told.shape[:-1]) for candidate in candidates], axis=-1)
-    told = np.where(before > 0, told, -np.inf)
-    shares = before * np.exp(told - told.max(-1, keepdims=True))
+    logs = np.stack([likelihood.of(candidate) for candidate in candidates], axis=-1)
+    before = np.stack([np.broadcast_to(candidate.before, logs.shape[:-1]) for candidate in candidates], axis=-1)
+    logs = np.where(before > 0, logs, -np.inf)
+    shares = before * np.exp(logs - logs.max(-1, keepdims=True))
     shares[shares < NEGLIGIBLE * shares.sum(-1, keepdims=True)] = 0.0
     shares /= shares.sum(-1, keepdims=True)
     by_name: dict[str, np.ndarray] = {}
@@ -69,14 +69,14 @@ class OfValues(Likelihood):
 
     classification: ClassVar[bool] = False
     targets: Array
-    judges: Array
+    held_out: Array
 
     def __post_init__(self) -> None:
         self.alone = self.targets
 
     def each(self, candidate: Candidate) -> Array:
         squares = stacks.row_squares(self.residuals(candidate))
-        width = stacks.row_dots(self.judges, squares) / self.judges.sum(-1) + np.finfo(float).tiny
+        width = stacks.row_dots(self.held_out, squares) / self.held_out.sum(-1) + np.finfo(float).tiny
         return -0.5 * (squares / width[..., None] + arrays.log(width)[..., None])
 
     def residuals(self, candidate: Candidate, trust: float = 1.0) -> Array:
@@ -101,7 +101,7 @@ class OfClasses(Likelihood):
     """The logarithms of the class shares that a client's next sample is expected to follow (clients x 1 x C)."""
     prior: Callable[[bool], Array]
     """The same for each sample from the others alone (clients x n x C), as of a fresh draw or not."""
-    judges: Array
+    held_out: Array
     terms: tuple[Term, ...]
     place: Callable[[Array], Place]
     """Where left-out scores lie, each sample left out of the discriminant as well."""
@@ -115,8 +115,8 @@ class OfClasses(Likelihood):
     """The terms' weights, where they are not to be chosen."""
 
     def __post_init__(self) -> None:
-        # evidence is weighed beside the prior that is right for a left-out sample; beside a surer one, as is right for class
-        # shares that stay what they are, evidence would have to shout it down, and be too sure of itself ever after
+        # evidence is weighted beside the prior that is right for a left-out sample; beside a surer one, which is right for class
+        # shares that stay the same, the weights would have to make up for it, and predictions would be overconfident
         self.left_out_shares = self.prior(True)
         self.alone = self.targets - softmax(arrays.copy(self.shares))
         self._known: list[tuple[Array, Array]] = []
@@ -152,11 +152,11 @@ class OfClasses(Likelihood):
         """Beside the prior."""
         evidence = self.evidence(candidate)
         flat = evidence.reshape(*evidence.shape[:-2], -1)
-        told = (arrays.like(self.weights, flat)[..., None, :] @ flat).reshape(self.targets.shape)
+        logits = (arrays.like(self.weights, flat)[..., None, :] @ flat).reshape(self.targets.shape)
         if not (isinstance(candidate.share, float) and candidate.share == 1.0):
-            told *= lifted(candidate.share, told)
-        told += candidate.added
-        return told
+            logits *= lifted(candidate.share, logits)
+        logits += candidate.added
+        return logits
 
     def each(self, candidate: Candidate) -> Array:
         logits = self.logits(candidate)
@@ -181,4 +181,4 @@ class OfClasses(Likelihood):
             evidence = arrays.concatenate([evidence, candidate.added[..., None, :, :]], axis=-3)
             centre = np.concatenate([self.weights, np.ones((len(self.weights), 1))], axis=1)
             precision = np.append(precision, self.added_precision)
-        return most_likely(evidence, self.left_out_shares, self.codes, centre, precision, self.judges)[0]
+        return most_likely(evidence, self.left_out_shares, self.codes, centre, precision, self.held_out)[0]

@@ -8,8 +8,8 @@ import numpy as np
 from gramfold.features import Map
 from gramfold.solve.evidence import bend
 
-NEVER = 1e-6
-"""The spread of a weight that stays where the prior sees it."""
+FIXED = 1e-6
+"""The prior's standard deviation of a weight that is not to be fitted."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Priors:
     """What a step in probability is worth in logits, among three classes and more: residuals are steps (`ablation.py`)."""
     step_of_two: float = 2.0
     """The same of two classes: a step r of one is -r of the other, and 4 r in the log-odds at even odds (derived)."""
-    places: tuple[float, ...] = (300.0, 100.0, 30.0)
+    centroids: tuple[float, ...] = (300.0, 100.0, 30.0)
     """Samples that a shared centroid of a class is worth at a client, tried in turn; () keeps to them (`frozen.py`)."""
-    places_gain: float = 3.0
+    centroids_gain: float = 3.0
     """So many nats likelier left-out samples must be by a client's own centroids."""
     few: float = 50.0
     """Samples at which a residual of one is worth half of that: a client of few has residuals that are mostly noise
@@ -63,7 +63,7 @@ class Priors:
         if classes == 2:
             straight = map.dim <= 1 + map.inputs
             likelihood = self.likelihood_learned if map.saw_labels and map.tabular else 1.0 if straight else correlation
-            each = np.array([NEVER if straight else 0.5, 0.5])
+            each = np.array([FIXED if straight else 0.5, 0.5])
             return np.array([1.0 - likelihood, likelihood]), self.evidence_samples / each**2
         slope = 1.0 - 2.0 * self.typical_cosine * bend(classes)
         cosine = (self.cosine_learned if map.saw_labels else self.cosine) * math.sqrt(classes) / slope

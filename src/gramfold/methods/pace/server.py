@@ -21,7 +21,7 @@ from gramfold.solve.discriminant import Discriminant
 from gramfold.solve.evidence import Evidence, terms
 from gramfold.solve.group_weight import Sums as GroupSums
 from gramfold.solve.group_weight import group_weight
-from gramfold.solve.own_places import GROUP, SURE, OwnPlaces, Sums
+from gramfold.solve.own_centroids import GROUP, SURE, OwnCentroids, Sums
 from gramfold.solve.ridge import Factor
 from gramfold.solve.units import PLAIN, Units
 from gramfold.uploads import GroupedMoments
@@ -139,7 +139,7 @@ def with_places(pooled: Pooled, part: Moments, leverage: float) -> Pooled:
     sums = Sums.of_moments(shared, pooled.weights, part.gram, part.cross, part.counts, leverage)
     if sums.differ(shared)[0] <= SURE:
         return pooled
-    return replace(pooled, discriminant=OwnPlaces.of(shared, pooled.counts, sums, np.array([GROUP])).discriminants([0])[0])
+    return replace(pooled, discriminant=OwnCentroids.of(shared, pooled.counts, sums, np.array([GROUP])).discriminants([0])[0])
 
 
 def shared_head(space: Space, pooled: Pooled, method: str, priors: Priors = PRIORS) -> Head:

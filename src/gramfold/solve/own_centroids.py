@@ -28,13 +28,13 @@ from gramfold.solve.discriminant import Discriminant, Place, left_out_moments
 SCATTER = 3.0
 """b, in units of a."""
 SURE = 3.0
-"""By so many standard errors class means must lie apart from everybody's before they are believed to."""
+"""So many standard errors class means must lie from everybody's to count as different."""
 GROUP = 100.0
 """a for a group of clients, which cannot try."""
 
 
 @dataclass(frozen=True)
-class Told:
+class LeftOut:
     """Of clients' samples (clients x n): their left-out scores, classes one-hot and as codes, how often each counts; `own`, what
     a client's own samples add to scores, H [Y, w], and the diagonal of H."""
 
@@ -47,7 +47,7 @@ class Told:
     leverages: Array
 
     @classmethod
-    def without(cls, shared: Discriminant, scores: Array, targets: Array, codes: Array, once: Array) -> "Told":
+    def without(cls, shared: Discriminant, scores: Array, targets: Array, codes: Array, once: Array) -> "LeftOut":
         """Without H, as long as nothing is left out."""
         mean, axes, _ = shared.on(scores)
         return cls(scores, targets, codes, once, (scores - mean) @ axes, scores, once)
@@ -95,7 +95,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class OwnPlaces:
+class OwnCentroids:
     """Clients' discriminants. `worth`: a (clients x 1 x 1)."""
 
     shared: Discriminant
@@ -111,7 +111,7 @@ class OwnPlaces:
     """n + b (clients x 1 x 1)."""
 
     @classmethod
-    def of(cls, shared: Discriminant, everybody: np.ndarray, sums: Sums, worth: np.ndarray) -> "OwnPlaces":
+    def of(cls, shared: Discriminant, everybody: np.ndarray, sums: Sums, worth: np.ndarray) -> "OwnCentroids":
         """`everybody`: all clients' class counts; `worth`: of each client."""
         centroids, a = shared.on(sums.of_class)[2], arrays.like(worth, sums.of_class)[..., None, None]
         n = sums.counts[..., None]
@@ -124,7 +124,7 @@ class OwnPlaces:
         middle = (arrays.like(everybody / everybody.sum(), moved) @ moved)[..., None, :]
         return cls(shared, a, middle, solver, _turned(solver, moved - middle), sums.counts, samples)
 
-    def place(self, told: Told) -> Place:
+    def place(self, told: LeftOut) -> Place:
         """Where the clients' samples lie, each left out."""
         t, h, classes = told.once[..., None], told.leverages[..., None], told.targets.shape[-1]
         w = _turned(self.scatter, told.places - self.mean)

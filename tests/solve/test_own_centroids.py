@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gramfold.solve.discriminant import Discriminant
-from gramfold.solve.own_places import SCATTER, OwnPlaces, Sums, Told
+from gramfold.solve.own_centroids import SCATTER, LeftOut, OwnCentroids, Sums
 
 CLASSES, SAMPLES = 4, 60
 COUNTS = np.array([30, 20, 25, 25])
@@ -22,14 +22,14 @@ def shared():
     return Discriminant.from_moments(weights, rows.T @ targets, 1.0, COUNTS, 0.05)
 
 
-def told(shared: Discriminant, seed: int = 0) -> Told:
+def told(shared: Discriminant, seed: int = 0) -> LeftOut:
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, CLASSES, (1, SAMPLES))
     scores = 0.3 * rng.standard_normal((1, SAMPLES, CLASSES)) + 0.7 * np.eye(CLASSES)[codes]
     once = rng.integers(1, 3, (1, SAMPLES)).astype(float)
-    found = Told.without(shared, scores, np.eye(CLASSES)[codes], codes, once)
+    found = LeftOut.without(shared, scores, np.eye(CLASSES)[codes], codes, once)
     q = found.places.shape[-1]
-    return Told(scores, found.targets, codes, once, found.places, np.zeros((1, SAMPLES, CLASSES + q)), np.zeros((1, SAMPLES)))
+    return LeftOut(scores, found.targets, codes, once, found.places, np.zeros((1, SAMPLES, CLASSES + q)), np.zeros((1, SAMPLES)))
 
 
 def posterior(shared: Discriminant, places: np.ndarray, codes: np.ndarray, once: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -45,7 +45,7 @@ def posterior(shared: Discriminant, places: np.ndarray, codes: np.ndarray, once:
 
 def test_centroids_and_scatter_are_the_conjugate_posterior(shared):
     samples = told(shared)
-    own = OwnPlaces.of(shared, COUNTS, samples.sums, np.array([WORTH]))
+    own = OwnCentroids.of(shared, COUNTS, samples.sums, np.array([WORTH]))
     means, covariance = posterior(shared, samples.places[0], samples.codes[0], samples.once[0])
     np.testing.assert_allclose(own.scatter.solve(covariance[None])[0], np.eye(len(covariance)), rtol=1e-9, atol=1e-9)
     found, scores = own.discriminants([0])[0], samples.scores[0]
@@ -58,7 +58,7 @@ def test_centroids_and_scatter_are_the_conjugate_posterior(shared):
 
 def test_a_sample_is_left_out_exactly_where_it_moved_no_other(shared):
     samples = told(shared)
-    own = OwnPlaces.of(shared, COUNTS, samples.sums, np.array([WORTH]))
+    own = OwnCentroids.of(shared, COUNTS, samples.sums, np.array([WORTH]))
     at, places, codes, once = own.place(samples), samples.places[0], samples.codes[0], samples.once[0]
     told_so = at.products[0] - 0.5 * at.squares[0]
     for i in (0, 17, 42):
@@ -72,7 +72,7 @@ def test_a_sample_is_left_out_exactly_where_it_moved_no_other(shared):
 
 def test_a_client_that_keeps_to_the_shared_centroids_has_the_shared_places(shared):
     samples = told(shared)
-    own = OwnPlaces.of(shared, np.ones(CLASSES), samples.sums, np.array([1e12]))
+    own = OwnCentroids.of(shared, np.ones(CLASSES), samples.sums, np.array([1e12]))
     found, at = own.place(samples), shared.place(samples.scores[0])
     gaussian, wanted = found.products[0] - 0.5 * found.squares[0], at.products - 0.5 * at.squares
     apart = gaussian - wanted
@@ -84,7 +84,7 @@ def test_sums_of_moments_are_those_of_left_out_scores(shared):
     rows, codes = rng.standard_normal((SAMPLES, 6)), rng.integers(0, CLASSES, SAMPLES)
     targets, weights, leverage = np.eye(CLASSES)[codes], rng.standard_normal((6, CLASSES)), 0.2
     left_out = (rows @ weights - leverage * targets) / (1 - leverage)
-    alone = Told.without(shared, left_out[None], targets[None], codes[None], np.ones((1, SAMPLES))).sums
+    alone = LeftOut.without(shared, left_out[None], targets[None], codes[None], np.ones((1, SAMPLES))).sums
     folded = Sums.of_moments(shared, weights, rows.T @ rows, rows.T @ targets, targets.sum(0), leverage)
     for name in ("counts", "of_class", "products"):
         np.testing.assert_allclose(getattr(folded, name), getattr(alone, name), rtol=1e-8, atol=1e-8)
