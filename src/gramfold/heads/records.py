@@ -8,7 +8,7 @@ What is common are the arrays and maps of what all clients were sent: an array t
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,13 +43,14 @@ class InCommon:
         self.arrays = {**broadcast.pack().arrays, **more}
         self._names = {id(array): name for name, array in self.arrays.items()}
         self._maps = {key_of(map): map for map in maps_in(broadcast)}
+        self._described = {id(map.description) for map in self._maps.values()}
 
     # --- writing ---
 
     def written(self, head: Head) -> HeadRecord:
         packet, content = head.pack(), _Content()
         said: list[float] = []
-        meta = _without_floats(packet.meta, said)
+        meta = _without_floats(packet.meta, said, self._described)
         content.add(np.array(said))
         arrays = {name: self._written(array, content) for name, array in packet.arrays.items()}
         layout = {"meta": meta, "arrays": arrays, "own": content.shapes}
@@ -121,17 +122,17 @@ def _laid_out(shapes: Any, content: bytes) -> list[np.ndarray]:
     return found
 
 
-def _without_floats(value: Any, said: list[float]) -> Any:
-    """Plain values with their floats taken out, in order."""
+def _without_floats(value: Any, said: list[float], common: Set[int]) -> Any:
+    """Plain values with their floats taken out, in order; what all heads say alike (`common`, by its id) stays as it is."""
     kind = type(value)
-    if kind is str or kind is int or value is None:  # most are, and of a million heads each is asked
+    if kind is str or kind is int or value is None or id(value) in common:  # most are, and of a million heads each is asked
         return value
     if isinstance(value, float):
         said.append(value)
         return FLOAT
     if kind is dict or isinstance(value, Mapping):
-        return {key: _without_floats(part, said) for key, part in value.items()}
-    return [_without_floats(part, said) for part in value] if isinstance(value, list | tuple) else value
+        return {key: _without_floats(part, said, common) for key, part in value.items()}
+    return [_without_floats(part, said, common) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _with_floats(value: Any, said: Iterator[float]) -> Any:
