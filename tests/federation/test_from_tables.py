@@ -106,7 +106,7 @@ def test_what_does_not_go_together(frames, tmp_path):
         gf.Federation.from_clients(frames, label_column=["outcome", "ward"])
     with pytest.raises(GramfoldError, match="client 'south' is None; give its table, or leave it out"):
         gf.Federation.from_clients({"north": frames["north"], "south": None}, label_column="outcome")
-    with pytest.raises(GramfoldError, match="cannot read samples of a int; give a path, a frame, or a mapping of columns"):
+    with pytest.raises(GramfoldError, match="cannot read samples from int; give a path, a frame, a mapping of columns"):
         gf.load_data(7)
 
 
