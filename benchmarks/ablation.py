@@ -51,6 +51,11 @@ def prior(**changed: float) -> Change:
     return lambda method: replace(method, priors=replace(PRIORS, **changed))
 
 
+def with_one_trial(part: Any) -> Any:
+    one = ((1.0, 0.3),)
+    return replace(part, of_classes=one, of_two_classes=one) if part.name == "residual" else part
+
+
 CHANGES: dict[str, Change] = {
     "PACE": lambda method: method,
     "without blends": without("blend"),
@@ -58,9 +63,7 @@ CHANGES: dict[str, Change] = {
     "without models of one's own": without("own"),
     "without kernels in the personal metric": without("personal"),
     "stay alone": lambda method: replace(method, parts=()),
-    "one residual of classes": lambda method: replace(
-        method, parts=tuple(replace(part, of_classes=((1.0, 0.3),)) if part.name == "residual" else part for part in method.parts)
-    ),
+    "one residual of classes": lambda method: replace(method, parts=tuple(map(with_one_trial, method.parts))),
     "all as likely before": lambda method: replace(method, parts=tuple(replace(part, before=1.0) for part in method.parts)),
     "residuals of ReLU features everywhere": lambda method: replace(method, refinement="relu:1024"),
     "few = 25": prior(few=25.0),

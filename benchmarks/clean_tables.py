@@ -5,8 +5,9 @@
 FOLDER/heart has the heart data, a CSV file for each of four hospitals; its label is `num > 0`. The other tables are those of
 scikit-learn, cut at random among eight hospitals; of diabetes the class is whether the disease went further than in half of all
 patients. A quarter of each hospital is held out. What logistic regression gets is what the federation's own encoder made of its
-training rows, all hospitals' in one, standardised; its C is 1 or chosen by cross-validation in them. Figures are of all
-hospitals' test rows together, `margin` the mean difference from a regression over ten seeds: below zero PACE is ahead.
+training rows, all hospitals' in one, standardised; its C is 1 or chosen by cross-validation in them. "Straight" is PACE with no
+features but the columns (`features="bias+columns"`). Figures are of all hospitals' test rows together, `margin` the mean
+difference from a regression over ten seeds: below zero PACE is ahead.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ import gramfold as gf
 from benchmarks.bench import Bench, Cell, Given, Row, seeds
 from benchmarks.binary import HOSPITALS, Answer, Cut, figures, of_heads, of_models, pooled_regressions, summary
 from gramfold.federation import Samples
+
+METHODS = {"PACE": gf.PACE(), "straight": gf.PACE(features="bias+columns")}
 
 
 def of_sklearn(load: Callable[..., object], seed: int) -> gf.Federation:
@@ -70,8 +73,10 @@ def cells(given: Given) -> Iterator[Cell]:
 
 def measure(given: Given, name: str, seed: int) -> list[Row]:
     federation = tables(given.file("heart") or Path())[name](seed)
-    data, pace = encoded(federation), gf.run(gf.PACE(), federation)
-    answers = {"PACE personal": of_heads(pace, shared=False), "PACE shared": of_heads(pace, shared=True)}
+    data, answers = encoded(federation), {}
+    for called, method in METHODS.items():
+        result = gf.run(method, federation)
+        answers |= {f"{called} {kind}": of_heads(result, shared=kind == "shared") for kind in ("personal", "shared")}
     answers |= {called: dict.fromkeys(data.train, answer) for called, answer in regressions(data).items()}
     return [{"table": name, "seed": seed, "model": called, **figures(each, data)} for called, each in answers.items()]
 
@@ -87,7 +92,7 @@ def pages(rows: list[Row]) -> dict[str, Any]:
         def away(ours: str, theirs: str, losses: dict[str, dict[int, float]] = losses) -> list[float]:
             return summary([losses[ours][seed] - losses[theirs][seed] for seed in losses[ours]])
 
-        ours, others = models[:2], models[2:]
+        ours, others = [name for name in models if "LR" not in name], [name for name in models if "LR" in name]
         margins = {name: {other: away(name, other) for other in others} for name in ours}
         found[name] = {"figures": of_models(mine), "margin": margins}
     return {"seeds": len({row["seed"] for row in rows}), "hospitals": HOSPITALS, "tables": found}

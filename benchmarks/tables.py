@@ -167,10 +167,10 @@ def deep() -> str:
     return "\n".join([*lines, "", age("deepafl")])
 
 
-def binary(settings: list[str] | None = None, models: list[str] | None = None, again: bool = False) -> str:
+def binary(again: bool = False) -> str:
     """Few classes on small tables: log loss and area under the curve, a column for each model. `again`: of ten other seeds."""
     found_in = load("binary")["again" if again else "settings"]
-    settings, models = settings or list(found_in), models or list(next(iter(found_in.values())))
+    settings, models = list(found_in), list(next(iter(found_in.values())))
     lines = [f"| | {' | '.join(models)} |", "| --- |" + " ---: |" * len(models)]
     for setting in settings:
         found = found_in[setting]
@@ -229,8 +229,6 @@ def _parts() -> str:
     return "\n".join(lines)
 
 
-MEDICAL = ["breast cancer, iid", "breast cancer, skewed", "synthetic, 50 columns, skewed", "iris (3 classes)"]
-POOLED = ["PACE personal", "PACE shared", "pooled LR, C = 1", "LR per hospital"]
 PAGES: dict[str, tuple[Callable[[], str], ...]] = {
     "README.md": (fair.front, natural.front),
     "docs/results.md": (
@@ -249,7 +247,6 @@ PAGES: dict[str, tuple[Callable[[], str], ...]] = {
     "docs/ablation.md": (ablation_parts, partial(ablation, "features"), partial(ablation, "precision")),
     "docs/gradient.md": (gradient.gradient_gpu,),
     "docs/pace.md": (lambda: f"{binary()}\n\nTen other seeds (100 to 109), of some of them:\n\n{binary(again=True)}",),
-    "docs/guide/tables.md": (partial(binary, MEDICAL, POOLED),),
     "docs/guide/choosing.md": (fair.choosing,),
     "docs/guide/targets.md": (kinds.targets,),
     "docs/guide/series.md": (kinds.series,),

@@ -39,7 +39,7 @@ def test_three_of_a_hundred(federation):
 
 
 def test_the_measures_follow_from_the_balance(result, blobs):
-    assert result.measures == ["auc", "log_loss", "average_precision", "accuracy"]
+    assert result.measures == ["auc", "log_loss", "brier", "average_precision", "accuracy"]
     X, codes = blobs
     assert gf.run("afl", gf.Federation.split(X, codes % 2, clients=3, partition="iid")).measures[0] == "accuracy"
     assert gf.run("afl", gf.Federation.split(X, codes, clients=3, partition="iid")).measures == ["accuracy", "log_loss"]
@@ -51,7 +51,7 @@ def test_a_comparison_is_led_by_auc_and_log_loss_with_intervals(comparison):
     shown = comparison.to_dict()
     for row in shown["methods"]:
         assert row["ci_low"] < row["mean"] < row["ci_high"] <= 1.0
-        assert list(row["measures"]) == ["auc", "log_loss", "average_precision", "accuracy"]
+        assert list(row["measures"]) == ["auc", "log_loss", "brier", "average_precision", "accuracy"]
         loss = row["measures"]["log_loss"]
         assert loss["ci_low"] < loss["mean"] < loss["ci_high"]
     told = shown["methods"][1]["measures"]["log_loss"]["difference"]

@@ -69,7 +69,7 @@ def leading(classification: bool, classes: int, rarer: float | None, targets: st
     in `Task.targets`.
 
     >>> leading(True, 2, 0.03), leading(True, 2, 0.5), leading(False, 1, None)
-    (['auc', 'log_loss', 'average_precision', 'accuracy'], ['accuracy', 'auc', 'log_loss'], ['rmse', 'r2'])
+    (['auc', 'log_loss', 'brier', 'average_precision', 'accuracy'], ['accuracy', 'auc', 'log_loss'], ['rmse', 'r2'])
     """
     if targets:
         return list(OF_TARGETS[targets])
@@ -79,7 +79,7 @@ def leading(classification: bool, classes: int, rarer: float | None, targets: st
         return ["accuracy", "log_loss"]
     if rarer is None or rarer >= UNEQUAL:
         return ["accuracy", "auc", "log_loss"]
-    return ["auc", "log_loss", *(["average_precision"] if rarer < RARE else []), "accuracy"]
+    return ["auc", "log_loss", "brier", *(["average_precision"] if rarer < RARE else []), "accuracy"]
 
 
 def leading_of(entries: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -51,6 +51,19 @@ def test_run_says_what_is_serious_in_a_line_each(gramfold, tmp_path):
     assert "check:" not in gramfold("run", "clean", "--label-column", "ill", "--methods", "local")[2]
 
 
+def test_new_rows_in_another_unit_are_said_by_predict_and_explain(gramfold, tmp_path):
+    write(tmp_path / "h", wrong=False)
+    write(tmp_path / "wrong", wrong=True)
+    gramfold("run", "h", "--label-column", "ill", "--methods", "local", "--heads", "heads")
+    for command in ("predict", "explain"):
+        code, _, err = gramfold(command, "heads/local/north.safetensors", "wrong/south.csv")
+        said = [line for line in err.splitlines() if line.startswith("check: ")]
+        assert code == 0
+        assert len(said) == 1
+        assert said[0].startswith("check: south.csv, column 'weight': its numbers are 996 times as large as the others'")
+        assert "check:" not in gramfold(command, "heads/local/north.safetensors", "h/south.csv")[2]
+
+
 def test_features_are_checked_too(gramfold, tmp_path):
     rng = np.random.default_rng(0)
     rows = rng.normal(5, 1, (120, 3))

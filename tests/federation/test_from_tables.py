@@ -100,6 +100,12 @@ def test_what_does_not_go_together(frames, tmp_path):
         gf.Federation.from_clients({"a": (encoded[0], [0, 1] * 40), "b": (encoded[1], [0, 1] * 40)})
     with pytest.raises(GramfoldError, match=r"client 'north': .*north.txt is no table; give one of .csv"):
         gf.Federation.from_clients({"north": tmp_path / "north.txt"})
+    with pytest.raises(
+        GramfoldError, match="label_column= is one text; of several columns of labels write label_column='outcome,ward'"
+    ):
+        gf.Federation.from_clients(frames, label_column=["outcome", "ward"])
+    with pytest.raises(GramfoldError, match="client 'south' is None; give its table, or leave it out"):
+        gf.Federation.from_clients({"north": frames["north"], "south": None}, label_column="outcome")
     with pytest.raises(GramfoldError, match="cannot read samples of a int; give a path, a frame, or a mapping of columns"):
         gf.load_data(7)
 

@@ -108,6 +108,8 @@ def test_intervals_and_scores_take_raw_rows(patients):
     rows = {title: values for title, values in regression["north"].items() if title != "age"}
     assert head.predict_interval(rows).shape == (N, 2)
     assert head.score(rows, regression["north"]["age"]) > 0
+    with pytest.raises(GramfoldError, match=f"{N} samples but 1 targets to score them by"):
+        head.score(rows, 50.0)
 
 
 def test_numbers_of_another_encoder_are_refused(run, patients):

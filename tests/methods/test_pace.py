@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.linalg import helmert
 
 import gramfold as gf
 from gramfold.federation import Samples, Task, digits
@@ -168,6 +169,40 @@ def test_the_discriminants_moments_are_those_of_the_scores():
     np.testing.assert_allclose(found.centroids, (centroids - scores.mean(0)) @ found.axes, atol=1e-9)
     within = sum((scores[y == c] - centroids[c]).T @ (scores[y == c] - centroids[c]) for c in range(4)) / 400
     np.testing.assert_allclose(found.axes.T @ within @ found.axes, np.eye(3), atol=1e-3)  # up to the floor of 1e-6 trace
+
+
+def test_classes_that_are_hardly_told_apart_are_not_told_with_certainty():
+    """Left-out scores that hardly vary lean away from their own class, which is no evidence. A guess is worth log 5 = 1.61."""
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        centres, y = 0.4 * rng.standard_normal((5, 4)), rng.integers(0, 5, 1120)
+        X = centres[y] + rng.standard_normal((1120, 4))
+        parts = {str(k): (X[k:120:4], y[k:120:4], X[-1:], y[-1:]) for k in range(4)}
+        head = gf.run(PACE(features="bias+linear"), gf.Federation.from_clients(parts)).global_head
+        right = head.predict_proba(X[120:])[np.arange(1000), y[120:]]
+        assert -np.log(right).mean() < np.log(5) + 0.05  # of five shares that thirty samples each tell: 4 / (2 x 120), and noise
+
+
+@pytest.mark.parametrize("leverage", [0.0, 0.1, 0.3])
+def test_centroids_differ_only_where_left_out_scores_lean_to_their_class(leverage):
+    rng, contrasts = np.random.default_rng(3), helmert(6).T
+    for _ in range(20):
+        y = rng.integers(0, 6, 60)
+        F, Y = np.c_[np.ones(60), rng.standard_normal((60, 5)) + 0.5 * rng.standard_normal((6, 5))[y]], np.eye(6)[y]
+        penalty = np.array([[0.0], *[[30.0]] * 5])
+        W = np.linalg.solve(F.T @ F + np.diag(penalty[:, 0]), F.T @ Y)
+        found = Discriminant.from_moments(W, F.T @ Y, penalty, Y.sum(0), leverage)
+        left_out = (F @ W - leverage * Y) / (1 - leverage)
+        means = np.stack([left_out[y == c].mean(0) for c in range(6)]) - left_out.mean(0)
+        leaning = contrasts.T @ (means.T * Y.sum(0)) @ contrasts
+        values, vectors = np.linalg.eigh((leaning + leaning.T) / 2)
+        assert leverage or values[0] > 0  # with no leverage they lean to it everywhere
+        if values.sum() <= 0:
+            assert not found.centroids.any()
+            continue
+        kept = found.centroids @ np.linalg.pinv(found.axes) @ contrasts @ vectors
+        np.testing.assert_allclose(kept[:, values < 0], 0.0, atol=1e-9)
+        np.testing.assert_allclose(kept[:, values > 0], (means @ contrasts @ vectors)[:, values > 0], atol=1e-9)
 
 
 def test_the_softmax_weights_are_the_optimum():

@@ -145,7 +145,21 @@ def test_tensors_give_the_same_evidence():
 
 @pytest.mark.parametrize("classes", [2, 3, 10, 100])
 def test_the_more_classes_the_more_the_angle_counts_and_the_less_the_likelihood(classes):
-    cosine, likelihood = Priors().of_evidence(classes, draw(read_map("bias+linear"), 3, 0), 0.5)[0]
+    cosine, likelihood = of_evidence(classes, 0.97 if classes > 2 else 0.5)
     assert likelihood == pytest.approx(1 / (classes - 1))
     slope = 1 - 0.8 * bend(classes)  # a bent cosine is flatter, and weighs more
     assert cosine == pytest.approx(1.5 * np.sqrt(classes) * (1 - likelihood) / slope)
+
+
+@pytest.mark.parametrize("classes", [3, 10, 100])
+def test_where_classes_are_hardly_told_apart_the_angle_counts_for_no_more_than_it_would_of_normal_ones(classes):
+    """Their log-likelihood at r from the middle is r times the sample's length times the cosine."""
+    apart = 0.1
+    cosine, likelihood = of_evidence(classes, np.sqrt(apart / (1 + apart)))
+    length = np.sqrt(apart + classes - 1)
+    assert cosine == pytest.approx(np.sqrt(apart) * length * (1 - likelihood) / (1 - 0.8 * bend(classes)))
+    assert of_evidence(classes, 0.0)[0] == 0.0
+
+
+def of_evidence(classes: int, correlation: float) -> np.ndarray:
+    return Priors().of_evidence(classes, draw(read_map("bias+linear"), 3, 0), correlation)[0]

@@ -120,6 +120,32 @@ def test_options_of_a_cut_belong_to_arrays(federation):
         gf.compare("afl", [1, 2])
 
 
+def test_tables_and_data_sets_are_compared_as_they_are(tmp_path):
+    pd, rng, frames = pytest.importorskip("pandas"), np.random.default_rng(0), {}
+    (tmp_path / "hospitals").mkdir()
+    for name in ("north", "south"):
+        age, ill = rng.normal(50, 9, 40), rng.integers(0, 2, 40)
+        frames[name] = pd.DataFrame({"age": age + 5 * ill, "ill": ill})
+        frames[name].to_csv(tmp_path / "hospitals" / f"{name}.csv", index=False)
+    folder = tmp_path / "hospitals"
+    expected = gf.compare("afl", gf.Federation.from_clients(folder, label_column="ill"), seeds=2).values("afl")
+    whole = pd.concat([frame.assign(client=name) for name, frame in frames.items()])
+    data = gf.load_data(folder, label_column="ill")
+    files = [folder / "north.csv", folder / "south.csv"]
+    for tables in (folder, str(folder / "*.csv"), files, frames, whole):
+        assert gf.compare("afl", tables, seeds=2, label_column="ill").values("afl") == pytest.approx(expected)
+    assert gf.compare("afl", data, seeds=2).values("afl") == pytest.approx(expected)
+    assert gf.compare("afl", data, seeds=1, clients=4, partition="iid").results["afl"][0]["clients"][3]["name"] == "3"
+    with pytest.raises(gf.GramfoldError, match="no labels"):
+        gf.compare("afl", {"north": frames["north"][["age"]], "south": frames["south"][["age"]]})
+
+
+def test_a_measure_that_nobody_has_is_refused(comparison):
+    for ask in (comparison.difference, comparison.mean, comparison.values):
+        with pytest.raises(gf.GramfoldError, match="no method has a figure of 'rocauc'; there are accuracy, "):
+            ask("local", measure="rocauc")
+
+
 def test_tables_for_papers(comparison, tmp_path):
     rows = list(csv.DictReader(io.StringIO(comparison.to_csv(tmp_path / "c.csv"))))
     assert [row["method"] for row in rows] == ["afl", "local", "fedhip"]

@@ -90,6 +90,8 @@ def test_a_class_may_come_later(method):
     early = {name: (X[y < 2], y[y < 2]) for name, (X, y) in data.items()}
     late = {"e": (data["a"][0][data["a"][1] == 2], np.full((data["a"][1] == 2).sum(), 2))}
     result = gf.run(method, gf.Federation.from_clients(early, test_size=0.0), keep_clients=True)
+    with pytest.raises(gf.GramfoldError, match=r"a new class is named by labels=\[\.\.\.\], in update"):
+        result.update(add=late)
     later = result.update(add=late, labels=[2])
     at_once = run(method, early | late)
     X = data["a"][0]

@@ -494,6 +494,15 @@ def test_its_heads_take_raw_rows(patients, tmp_path):
     assert np.array_equal(gf.load_head(tmp_path / "x.safetensors").predict_proba(mine), model.predict_proba(mine))
 
 
+def test_rare_words_are_said_of_new_rows_and_not_of_those_in_fit(patients, recwarn):
+    X, y = patients
+    X = X.assign(ward=X["ward"].where(np.arange(len(X)) > 0, "attic"))
+    model = gf.PersonalizedClassifier(group_column="site").fit(X, y)
+    assert not [each for each in recwarn if "does not know" in str(each.message)]
+    with pytest.warns(UserWarning, match=r"X: in 1 of \d+ rows column 'ward' has a word that this head does not know"):
+        model.predict(X)
+
+
 def test_a_frame_that_lacks_columns_or_is_none(patients):
     X, y = patients
     model = gf.PersonalizedClassifier(group_column="site").fit(X, y)

@@ -1,6 +1,6 @@
 """What is wrong with tables, before anything is fitted: units, codes, gaps, IDs, leaks, duplicates, by client and column."""
 
-from gramfold.checking.beside import check_site, check_statistics
+from gramfold.checking.beside import check_rows, check_site, check_statistics
 from gramfold.checking.checked import check_source, check_tables
 from gramfold.checking.finding import NOTICE, SERIOUS, Finding, Report
 from gramfold.checking.table import ClientTable, tables_of
@@ -11,6 +11,7 @@ __all__ = [
     "ClientTable",
     "Finding",
     "Report",
+    "check_rows",
     "check_site",
     "check_source",
     "check_statistics",

@@ -1,6 +1,7 @@
 """Checks where nobody sees all tables: a site's own beside the agreed encoder, and what sites say of theirs beside each other."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,10 @@ from gramfold.checking.finding import SERIOUS, Finding, Report
 from gramfold.checking.gaps import CODES, gaps
 from gramfold.checking.table import ClientTable, Column
 from gramfold.checking.units import Sums, beside, units
+from gramfold.origin import Origin
+from gramfold.sources.cells import Cells
 from gramfold.sources.encoder import Categories, Numbers, TableEncoder
+from gramfold.sources.encoding import raw_table
 from gramfold.sources.statistics import RELEASE_WORDS, TableStatistics
 
 STRANGE = 0.5
@@ -31,6 +35,16 @@ def check_site(table: ClientTable, encoder: TableEncoder, regression: bool, rele
         else:
             found += _of_words(name, table.name, table.columns[name], part)
     return Report.of([*alone, *found], [table.name])
+
+
+def check_rows(origin: Origin, rows: Any, called: str = "these rows") -> list[Finding]:
+    """What is serious about the numbers of new rows of a table, beside those that the encoder of a head's origin was made of:
+    another unit, and gaps that are written as numbers."""
+    table, found = raw_table(rows, called), list[Finding]()
+    for name, part in TableEncoder.reopen(origin).parts.items():
+        if name in table and isinstance(part, Numbers) and not part.dates:
+            found += _of_numbers(name, called, Column(Cells(np.asarray(table[name]))), part)
+    return [finding for finding in found if finding.level == SERIOUS]
 
 
 def _of_numbers(name: str, site: str, column: Column, part: Numbers) -> list[Finding]:

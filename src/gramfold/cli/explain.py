@@ -9,7 +9,7 @@ import typer
 
 from gramfold import wire
 from gramfold.cli import data as shared
-from gramfold.cli.predict import write_table
+from gramfold.cli.predict import say_strange, write_table
 from gramfold.errors import FileError
 from gramfold.extraction import default_cache, read_data
 from gramfold.heads import load_head
@@ -45,6 +45,7 @@ def explain(
         options = {"cache": cache or default_cache(), "device": device, "progress": progress}
         rows, kept, source = read_data(loaded, data, **options)
         compared = None if baseline is None else read_data(loaded, baseline, **options)[0]
+    say_strange(loaded, source)
     found = loaded.explain(rows, of, compared)
     names = [str(i) if source is None else source.called(int(i)) for i in kept]
     if out is not None and out.suffix.lower() == ".html":

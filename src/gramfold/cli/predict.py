@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from gramfold import wire
+from gramfold.checking import check_rows
 from gramfold.cli import data as shared
 from gramfold.errors import FileError
 from gramfold.extraction import FAIL, default_cache, read_data
@@ -17,8 +18,10 @@ from gramfold.heads import Head, load_head
 from gramfold.heads.several import SeveralLabels
 from gramfold.imports import require
 from gramfold.numerics.arrays import to_numpy
+from gramfold.origin import TABLE
 from gramfold.report.text import cell
 from gramfold.sources import Columns
+from gramfold.sources.base import Source
 
 BLOCK = 4096
 """Samples that are looked at together."""
@@ -52,12 +55,21 @@ def predict(
             loaded, data, columns=given, cache=cache or default_cache(), unreadable=unreadable, device=device, backbone=backbone,
             progress=progress,
         )  # fmt: skip
+    say_strange(loaded, source)
     names = [str(i) if source is None else source.called(int(i)) for i in kept]
     table = {"sample": names, **predictions(loaded, rows, every_class)}
     if novelty:
         table["novelty"] = in_blocks(loaded.novelty, rows).tolist()
     write_table(out, table)
     typer.echo(f"{out}: {len(names)} samples")
+
+
+def say_strange(head: Head, source: Source | None) -> None:
+    """A line for what is serious about new rows of a table beside those that the head was made of."""
+    if source is None or head.origin is None or head.origin.kind != TABLE:
+        return
+    for finding in check_rows(head.origin, source.items, source.name):
+        typer.echo(f"check: {finding}", err=True)
 
 
 def in_blocks(told: Callable[[Any], Any], rows: Any) -> np.ndarray:

@@ -119,7 +119,8 @@ class Task:
         unknown = next((i for i, label in enumerate(found) if label not in known), None)
         if unknown is not None:
             sample = f"{whose} has label {found[unknown]!r} (sample {unknown})"
-            raise LabelsError(f"{sample}, which is not among the {self.outputs} classes: {_in_short(self.labels)}")
+            rest = "; a new class is named by labels=[...], in update or from_clients"
+            raise LabelsError(f"{sample}, which is not among the {self.outputs} classes: {_in_short(self.labels)}{rest}")
         return np.array([known[label] for label in found], dtype=np.int64)
 
     def admit(self, name: str, X: Array, y: Array, blocks: Any = None) -> Samples:

@@ -92,6 +92,9 @@ def tables_of(clients: Any, columns: Columns) -> Source | None:
     given = {str(name): loaded(client, columns.regression, f"client {str(name)!r}") for name, client in pairs}
     if not any(_is_table(client) for client in given.values()):
         return None
+    nothing = next((name for name, client in given.items() if client is None), None)
+    if nothing is not None:
+        raise ClientsError(f"client {nothing!r} is None; give its table, or leave it out")
     tables = {name: client for name, client in given.items() if _is_table(client) or _frames_of(client)}
     other = next((name for name in given if name not in tables), None)
     if other is not None:

@@ -223,7 +223,7 @@ class Head:
 
     def score(self, inputs: Array, targets: Array) -> float:
         """As in scikit-learn: the accuracy, or for a regressor R2 (the mean of its outputs')."""
-        predicted, wanted = self.predict(inputs), np.asarray(arrays.to_numpy(targets))
+        predicted, wanted = self.predict(inputs), np.atleast_1d(arrays.to_numpy(targets))
         if len(predicted) != len(wanted) or not len(wanted):
             raise HeadError(f"{len(predicted)} samples but {len(wanted)} targets to score them by")
         if self.labels is not None:

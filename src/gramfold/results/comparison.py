@@ -71,11 +71,12 @@ class Comparison:
 
     def values(self, method: str, measure: str | None = None) -> list[float | None]:
         """Seed by seed, the mean over clients."""
-        return [entry.get(f"mean_{measure or self.figure}") for entry in self._of(method)]
+        key = f"mean_{self._named(measure)}"
+        return [entry.get(key) for entry in self._of(method)]
 
     def mean(self, method: str, measure: str | None = None) -> Estimate:
         """Over seeds, with its standard error and 95 % confidence interval; of a single seed the interval over test samples."""
-        name = measure or self.figure
+        name = self._named(measure)
         found = Estimate.of(_known(self.values(method, name)))
         if found.n == 1:
             low, high = self._of(method)[0].get("intervals", {}).get(f"mean_{name}", (None, None))
@@ -94,13 +95,20 @@ class Comparison:
             raise ResultError(f"differences are paired by {' or '.join(PAIRINGS)}, not {by!r}")
         values_of, name, other = (
             self._by_seed if by == "seed" else self._by_client,
-            measure or self.figure,
+            self._named(measure),
             baseline or self.baseline,
         )
         mine, others = values_of(method, name), values_of(other, name)
         both = [key for key in mine if key in others]
         found = Difference.between([mine[key] for key in both], [others[key] for key in both])
         return self._over_samples(found, method, other, name) if by == "seed" and found.n == 1 else found
+
+    def _named(self, measure: str | None) -> str:
+        """The measure, or the one that leads; raises where no method has a figure of it."""
+        if measure is None or any(f"mean_{measure}" in entry for entry in self._entries):
+            return measure or self.figure
+        known = [key for key in MEASURES if any(entry.get(f"mean_{key}") is not None for entry in self._entries)]
+        raise ResultError(f"no method has a figure of {measure!r}; there are {', '.join(known)}")
 
     def _over_samples(self, found: Difference, method: str, other: str, measure: str) -> Difference:
         """With what resampled test splits say, draw by draw."""

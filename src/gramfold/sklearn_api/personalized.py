@@ -20,7 +20,7 @@ from gramfold.origin import known_rows
 from gramfold.renamed import current, renamed, taken
 from gramfold.sklearn_api.groups import listed, names_of, without_column
 from gramfold.sklearn_api.weights import weighed, weighted
-from gramfold.sources import TableEncoder, columns_of, encoded, folded_encoder, is_complete, is_frame
+from gramfold.sources import TableEncoder, columns_of, encoded, encoded_with_remark, folded_encoder, is_complete, is_frame
 
 SINGLE_GROUP = ""
 """The name of the only group where no groups are given."""
@@ -104,7 +104,7 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
                 self.encoder_ = _encoder_of(rows, owners, counting)
             assert self.encoder_ is not None
             origin = self.encoder_.origin
-            numbers = encoded(origin, rows, "X")
+            numbers = encoded_with_remark(origin, rows, "X")[0] if y else encoded(origin, rows, "X")
         asked |= {"estimator": self}
         checked = check_X_y(numbers, *y, **asked) if y else (check_array(numbers, **asked), None)
         known = known_rows(checked[0], origin)

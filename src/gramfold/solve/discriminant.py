@@ -15,6 +15,9 @@ from gramfold.numerics.arrays import Array
 from gramfold.solve.ridge import Penalty
 from gramfold.wire.record import Record
 
+LEANING = 1e-9
+"""Scores that lean to their class by less than so much of what they do in another contrast do so by rounding."""
+
 
 def left_out_moments(
     with_targets: np.ndarray, with_itself: np.ndarray, counts: np.ndarray, leverage: float
@@ -56,11 +59,12 @@ class Discriminant(Record, kind="discriminant"):
         if float(counts @ (centroids - mean).diagonal()) <= 0:
             # left out, scores lean to other classes than their own, as a mean of the others does: there is no evidence in them
             return cls(mean, np.zeros((classes, directions)), np.zeros((classes, directions)))
-        within = (with_itself - (centroids.T * counts) @ centroids) / n
-        around = centroids - mean
-        between = (around.T * counts) @ around / n
         # the scores add up to one but for a penalty, or rounding: only contrasts between them are whitened
         contrasts = scipy.linalg.helmert(classes).T
+        within = (with_itself - (centroids.T * counts) @ centroids) / n
+        towards = _towards(contrasts.T @ (with_targets - np.outer(mean, counts)) @ contrasts)
+        around = (centroids - mean) @ contrasts @ towards @ contrasts.T
+        between = (around.T * counts) @ around / n
         between, within = (contrasts.T @ part @ contrasts for part in (between, within))
         floor = 1e-6 * max(np.trace(within), np.trace(between), 1e-300) / classes
         within[np.diag_indices(classes - 1)] += floor
@@ -108,6 +112,14 @@ def _positive(matrix: np.ndarray, floor: float) -> np.ndarray:
     """The nearest matrix with no eigenvalue below the floor: mean leverages may leave a covariance slightly indefinite."""
     values, vectors = scipy.linalg.eigh(matrix)
     return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
+
+
+def _towards(leaning: np.ndarray) -> np.ndarray:
+    """Onto the contrasts in which left-out scores lean to their own class. Where classes are hardly told apart they lean away, as
+    a mean of the others does, and vary so little that this would pass for much evidence."""
+    values, vectors = scipy.linalg.eigh((leaning + leaning.T) / 2)
+    vectors = vectors[:, values > LEANING * values[-1]]
+    return np.asarray(vectors @ vectors.T)
 
 
 def _settled(axes: np.ndarray) -> np.ndarray:

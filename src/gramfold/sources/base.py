@@ -55,6 +55,12 @@ class Columns:
             return columns
         if isinstance(columns, str):
             raise ColumnsError(f"columns= lists those to use; for {columns!r} alone write columns=[{columns!r}]")
+        listed = next(
+            (name for name, column in named.items() if name.endswith("_column") and isinstance(column, list | tuple)), None
+        )
+        if listed is not None:
+            written = ",".join(map(str, named[listed]))
+            raise ColumnsError(f"{listed}= is one text; of several columns of labels write label_column={written!r}")
         roles = {name.removesuffix("_column"): column for name, column in named.items()}
         return cls(**roles, only=tuple(columns or ()))
 

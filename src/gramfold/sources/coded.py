@@ -82,7 +82,6 @@ def folded_encoder(
 def say_unused(statistics: TableStatistics) -> None:
     """Warn of the columns that no encoder takes."""
     for name, why in statistics.unused().items():
-        singular = statistics.by_column[name].singular
-        singular = statistics.by_column[name].singular
-        forced = "; name it among --columns (in Python columns=) if it is a measurement" if singular else ""
+        forced = "; if it holds numbers that were measured, name it among --columns (in Python columns=)"
+        forced = forced if statistics.by_column[name].singular else ""
         warnings.warn(f"column {name!r} {why}: it is not used{forced}", stacklevel=3)

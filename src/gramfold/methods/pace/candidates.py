@@ -149,6 +149,8 @@ class Residual(Part):
     of_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (1.0, 10.0), (0.3, 0.003))
     """A factor that shrinks the logits, and the penalty. A client with two of ten classes is all but certain of most samples, and
     its residuals are the noise of the few others; with shrunk logits, and a smaller penalty, all samples contribute."""
+    of_two_classes: tuple[tuple[float, float], ...] = ((1.0, 0.3), (1.0, 3.0), (1.0, 30.0))
+    """The same of two classes, of which a client is hardly ever that certain (`clean_tables.py`)."""
     of_values: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 1e4)
     """Penalties; with the last an offset is all there is."""
     before: float = 4.0
@@ -156,8 +158,9 @@ class Residual(Part):
     def candidates(self, samples: "OwnSamples", stay: Candidate) -> list[Candidate]:
         if not samples.fits:
             return []
-        values = tuple((1.0, gamma) for gamma in self.of_values)
-        trials = self.of_classes if samples.likelihood.classification else values
+        trials = self.of_two_classes if samples.targets.shape[-1] == 2 else self.of_classes
+        if not samples.likelihood.classification:
+            trials = tuple((1.0, gamma) for gamma in self.of_values)
         before, ridge, found = self.before / len(trials), samples.on_refinement, []
         for trust, gamma in trials:
             left = samples.likelihood.residuals(stay, trust)

@@ -54,7 +54,9 @@ class Priors:
         """Centre and precision of the evidence's weights. `correlation`: that of left-out scores with the classes.
 
         A cosine in C - 1 dimensions has a spread of 1/sqrt(C): its weight goes with sqrt(C). In one dimension it is only a sign,
-        and the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1).
+        and the likelihood is all there is, at its face value of one; with more it keeps a share, which fades as 1/(C - 1). Nor
+        does a cosine say more than it would of normal classes: r times a sample's length, with centroids at r from the middle,
+        and samples at about sqrt(r^2 + C - 1).
 
         Scores of two classes are probabilities where features follow any curve, as learned ones of a table do, all but a quarter;
         as others do, as far as classes overlap: scores that keep them well apart lie beyond nought and one. Straight features
@@ -66,9 +68,11 @@ class Priors:
             each = np.array([FIXED if straight else 0.5, 0.5])
             return np.array([1.0 - likelihood, likelihood]), self.evidence_samples / each**2
         slope = 1.0 - 2.0 * self.typical_cosine * bend(classes)
-        cosine = (self.cosine_learned if map.saw_labels else self.cosine) * math.sqrt(classes) / slope
+        apart = correlation**2 / max(1.0 - correlation**2, FIXED)
+        told = math.sqrt(apart * (apart + classes - 1))
+        cosine = min((self.cosine_learned if map.saw_labels else self.cosine) * math.sqrt(classes), told) / slope
         likelihood = 1.0 / (classes - 1)
-        spread = np.array([cosine / 2, max(likelihood / 2, 0.3)])
+        spread = np.array([max(cosine / 2, FIXED), max(likelihood / 2, 0.3)])
         return np.array([(1.0 - likelihood) * cosine, likelihood]), self.evidence_samples / spread**2
 
 
