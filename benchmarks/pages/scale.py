@@ -105,7 +105,9 @@ def plan(cells: Cells) -> list[str]:
         f"Arithmetic, not a run: clients as above, at the rates of the run of {each:,}, on machines like the one it ran on.", "",
         *lines, "",
         f"In all {_hours(total)} on one machine; on {MACHINES}, which fold and personalise parts of their own, {_hours(total / MACHINES)}, "
-        f"as long as each reads its {_bytes(least)} of data as fast as these clients were made. Memory is that of the run above, on each.",
+        f"as long as each reads its {_bytes(least)} of data as fast as these clients were made. Memory is that of the run above, on each. "
+        "Folding parts and merging them are steps of [files](#files); heads in few numbers are `run_streamed`'s alone so far, where "
+        "`gramfold personal` writes a file for every client of a part.",
     ]  # fmt: skip
 
 
