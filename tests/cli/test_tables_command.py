@@ -97,4 +97,8 @@ def test_four_hospitals_as_published(gramfold, tmp_path):
         assert np.array_equal(head.predict_proba(raw), head.predict_proba(in_its_order))
         assert np.array_equal(head.predict_proba(raw), head.predict_proba(HEART / f"{client.name}.csv"))
         code, out, err = gramfold("predict", f"h/pace/{client.name}.safetensors", str(HEART / f"{client.name}.csv"))
-        assert (code, out, err) == (0, f"predictions.csv: {len(raw)} samples\n", "")
+        assert (code, out) == (0, f"predictions.csv: {len(raw)} samples\n")
+        if client.name == "va":  # its own training rows, too
+            assert err.startswith("check: va.csv, column 'chol': 49 of 193 rows have 0, where its others have 239.6")
+        else:
+            assert err == ""

@@ -14,6 +14,7 @@ from gramfold.methods import ClientData
 from gramfold.methods.pace import PACE
 from gramfold.methods.pace.candidates import Blend
 from gramfold.numerics import buckets
+from gramfold.sklearn_api.weights import weighted as with_weights
 
 WITH_TORCH = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
 
@@ -35,7 +36,11 @@ def clients_of(sizes: list[int], kind: str, weighted: bool, seed: int) -> tuple[
     parts = {name: tuple(part) for name, part in made.items()} | {"others": (X, targets)}
     given = {name: part for name, part in parts.items() if name != str(len(sizes) - 1)}
     method = PACE(features="bias+linear+fourier:16", refinement="relu:12")
-    result = gf.run(method, gf.Federation.from_clients(given, test_size=0.0, regression=kind == "values"))
+    federation = gf.Federation.from_clients(given, test_size=0.0, regression=kind == "values")
+    if weighted:  # the sum has their weights, too: else a left-out sample would take more along than it has put in
+        ones = {"others": np.ones(80)} | {name: made[name].weights for name in given if name != "others"}
+        federation = with_weights(federation, ones)
+    result = gf.run(method, federation)
     last = str(len(sizes) - 1)
     return {name: ClientData(name, part, contributed=name != last) for name, part in made.items()}, result
 
