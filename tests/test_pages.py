@@ -37,7 +37,7 @@ def test_what_no_rival_was_measured_on_says_so(monkeypatch):
     monkeypatch.setattr(kept, "load", lambda name: rows)
     assert natural.front().count("PACE is not measured yet.") == 2
     rows.append({"data": "a", "model": "PACE", "seed": 0, "rmse": 0.9, "release": "1"})
-    assert "lower than another's, within one in a hundred of it, and higher: Local 0, 0, 0; AFL 1, 0, 0;" in natural.front()
+    assert "within 1 % / higher by more: Local 0 / 0 / 0, AFL 1 / 0 / 0," in natural.front()
 
 
 def test_a_table_without_a_rival_that_belongs_there_says_so():

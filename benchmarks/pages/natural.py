@@ -57,15 +57,14 @@ def standing(rows: Sequence[Row], model: str) -> tuple[int, int, int]:
 def said(rows: Sequence[Row], models: Sequence[str]) -> str:
     """How PACE stands beside each of these."""
     counts = {model: standing(rows, model) for model in models}
-    told = "; ".join(f"{model} {won}, {level}, {lost}" for model, (won, level, lost) in counts.items())
-    return f"tables on which PACE's error is lower than another's, within one in a hundred of it, and higher: {told}."
+    told = ", ".join(f"{model} {won} / {level} / {lost}" for model, (won, level, lost) in counts.items())
+    return f"PACE's error is lower by more than 1 % / within 1 % / higher by more: {told}."
 
 
 def says(rows: Sequence[Row], models: Sequence[str]) -> str:
     if not of(rows, "PACE"):
         return "PACE and the other federated methods are not measured yet."
-    text = said(rows, models)
-    return text[0].upper() + text[1:]
+    return f"Counting tables, {said(rows, models)}"
 
 
 def natural() -> str:
@@ -88,7 +87,7 @@ def front() -> str:
             continue
         rows = [row for mine in sets for row in mine]
         told.append(
-            f"- On {len(sets)} tables of {link}: {said(rows, ('Local', 'AFL', *POOLED))} The last three have the pooled rows."
+            f"- Of {len(sets)} tables of {link} {said(rows, ('Local', 'AFL', *POOLED))} The last three have the pooled rows."
         )
     return "\n".join(told)
 
